@@ -124,10 +124,10 @@ class UnseenValueWarning(UserWarning):
         self.counts = dict(counts)
 
     def __str__(self) -> str:
-        records, some = sum(self.counts.values()), next(iter(self.counts))
+        records = sum(self.counts.values())
         text = f"{records:,} records have values" if records > 1 else "1 record has a value"
-        text += f" without mass in the source, such as {some!r}: the proof does not cover what is "
-        return text + "released of them; make a channel from a table that has them"
+        text += " without mass in the source: the proof does not cover what is released of them; "
+        return text + "make a channel from records that have them"
 
 
 class BrokenTableError(_Kept, ValueError):

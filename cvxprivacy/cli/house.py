@@ -70,11 +70,11 @@ class House:
 
     @cached_property
     def table(self) -> dict[str, Any]:
-        """The name of the original without folder, its keyed sum, and its size."""
+        """The name of the original without folder, and its keyed sum."""
         path = Path(str(self.original))
         with path.open("rb") as file:
             total = self.keyed(iter(lambda: file.read(BLOCK), b""))
-        return {"name": path.name, "keyed_sha256": total, "bytes": path.stat().st_size}
+        return {"name": path.name, "keyed_sha256": total}
 
     def write(self, file: IO[str], written: Mapping[str, tuple[str, IO[Any]]]) -> None:
         """Write what is kept, once the files of the set are: their paths, by their options."""

@@ -72,6 +72,7 @@ def report(
     units, other = solution.units, _in_another_measure(source, solution, law, leakage)
     # of the certificate where that is of this law: it has more digits than a sum of floats
     after = _information_after(solution) if law.proved else law.risk
+    after = after if after > _ROUNDED else 0.0
     return {
         "table": table,
         "records": source.records,
@@ -244,13 +245,13 @@ def with_checks(
 
 
 def _changes(solution: Solution, source: DiscreteSource, drawn: DrawnTable | None) -> list[Change]:
-    """Return what the drawn table changes, or the law where none was drawn."""
+    """Return what the drawn table changes of its records, or the law where none was drawn."""
     channel, schema = solution.channel, source.schema
     assert channel is not None
     assert schema is not None
     if drawn is not None:
         counts = drawn.counts
-        moved = counts.x_at, counts.y_at, counts.masses
+        moved = counts.x_at, counts.y_at, counts.records
         return changes(moved, counts.x, counts.outputs, schema)
     from scipy import sparse
 

@@ -84,7 +84,9 @@ def _budget(
     budget: Any = getattr(problem, "budget", None)
     if budget is None:
         raise InputError("problem", "a budget of parts", "pass a problem of one budget")
-    bound, value, holds = rational(budget), law.mean_distortion, None
+    # a typed 0.3 is met by 3 of 10 records, though the float is a little less
+    bound = max(rational(budget), Fraction(repr(budget)) if isinstance(budget, float) else 0)
+    value, holds = law.mean_distortion, None
     if law.proved:
         value, holds = float(solution.terms["distortion"]), True
     else:
@@ -192,6 +194,7 @@ class Check:
         elif self.holds is None and self.drawn and not law:
             table = "cannot be decided on a table"
             table += ": it is of the randomisation" if self.of_channel else ""
+            law = "holds by the law" if self.law_holds else ""
         else:
             table = "holds in this table" if law and self.holds else ""
         if self.law_holds is None and self.law_of:
@@ -236,7 +239,7 @@ class Check:
         """What is to be weighed of it before a release is signed; "" where it plainly holds."""
         words = ""
         if self.law_holds is False:
-            words = f"{self.law_of} is beyond it; {self.because}{self._remedy}"
+            words = f"{self.law_of} is beyond it, {self.because}{self._remedy}"
         elif self.law_holds is None and self.law_of:
             words = self.because
         elif self.holds is False and not self.breaks:

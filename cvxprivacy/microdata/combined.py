@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -60,7 +61,8 @@ class Recovery:
         from scipy.stats import beta
 
         failures = self.records - self.hits
-        return float(beta.ppf(1 - LEVEL, self.hits, failures + 1)) if self.hits else 0.0
+        exact = float(beta.ppf(1 - LEVEL, self.hits, failures + 1)) if self.hits else 0.0
+        return math.floor(1000 * exact) / 1000  # as it is printed: a bound is rounded down
 
     @property
     def tells(self) -> bool:
@@ -77,7 +79,7 @@ class Recovery:
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON holds it."""
-        return {**asdict(self), "share": round(self.share, 4), "lower": round(self.lower, 4)}
+        return {**asdict(self), "share": self.share, "lower": self.lower}
 
 
 @dataclass(frozen=True)
@@ -260,13 +262,11 @@ class Combined:
         if not self.proposals:
             return []
         names = first([name for name, _ in self.proposals])
-        more = (
-            "more of what is confidential than the released key does, or of what was changed than "
-            "a constant guess does"
-        )
         until = {
-            True: f": the others together tell no {more}",
-            False: f": even then the others together tell {more}",
+            True: ": by the others together what is confidential is guessed no better than by the "
+            "released key, and what was changed no better than by a constant",
+            False: ": even then the others together guess what is confidential better than the "
+            "released key does, or what was changed better than a constant does",
             None: "",
         }[self.met]
         return [f"leave out of the file, or coarsen, {names}{until}"]

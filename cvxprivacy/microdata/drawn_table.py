@@ -231,6 +231,7 @@ class DrawnTable:
         Parameters
         ----------
         rule : Criterion
+            Of the problem, or another one.
         """
         verdict, broken = rule.verdict(self.table), 0
         if verdict.broken is not None:

@@ -77,9 +77,8 @@ class Sample:
 
     @cached_property
     def copied(self) -> list[str]:
-        """Columns that a release copies, but for W and the weights."""
-        used = {*self.schema.columns, self.schema.weights}
-        return [name for name in self.frame.columns if name not in used]
+        """Columns that a release copies, but for W; survey weights are copied too."""
+        return [name for name in self.frame.columns if name not in self.schema.columns]
 
     @cached_property
     def weights(self) -> npt.NDArray[np.float64] | None:

@@ -579,8 +579,10 @@ def suppressed_parts(
             missing = [np.array([cell[axis] is None for cell in side], np.int64)
                        for side in (_cells(rows), after)]  # fmt: skip
             paid = AdditiveCost((Part(fee, *missing),))
-            fitted[name] = additive.plus(fitted[name], paid)
             weighed = additive.plus(weighed, paid)
+            # of what the weight multiplies, so that weighed parts add up to d
+            share = 1 / rational(weights[name]) if weights[name] else 1
+            fitted[name] = additive.plus(fitted[name], additive.times(paid, share))
         total = weighed if total is None else additive.plus(total, weighed)
     assert total is not None
     return total, fitted

@@ -406,7 +406,7 @@ def test_values_without_mass_are_said_in_one_line(ending, here):
     write_frame(f"w.{ending}", index=False)
     outputs = [f"o.{ending}" if part == "o.csv" else part for part in OUTPUTS]
     how = ("release", f"w.{ending}", *SEX, "--weights", "weight", *outputs, "--seed", 1)
-    note = "1 record has a value without mass in the source, such as 'X': the proof does not cover"
+    note = "1 record has a value without mass in the source: the proof does not cover"
     printed = say(*how)
     assert printed.err == ""
     assert [line for line in printed.out.splitlines() if line.startswith(f"note: {note}")]

@@ -106,7 +106,7 @@ def test_what_two_columns_tell_of_what_was_changed():
     assert names[0] in ("shift", "code")
     assert finding.met
     assert finding.advice()[0].startswith(
-        f"leave out of the file, or coarsen, {names[0]}: the others"
+        f"leave out of the file, or coarsen, {names[0]}: by the others"
     )
 
 

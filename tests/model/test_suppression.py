@@ -51,8 +51,11 @@ def test_by_attribute_each_column_costs_what_it_does_by_itself(factor):
             each = factor * Fraction(weights[name]) * far
             ours += Fraction(price) if b is None else each
         assert Fraction(e.exact[i, j]) == ours, (x, y)
-    ages = [0.7 if y[0] is None else abs(20 - y[0]) for y in e.outputs]
-    assert np.array_equal(np.asarray(e.parts["age"])[0], ages)
+    # what the weight multiplies: parts with their weights add up to d
+    ages = [0.7 / (factor * 0.1) if y[0] is None else abs(20 - y[0]) for y in e.outputs]
+    assert np.allclose(np.asarray(e.parts["age"])[0], ages)
+    shares = [factor * weights[name] * np.asarray(e.parts[name]) for name in parts]
+    assert np.allclose(sum(shares), np.asarray(e.cost, float))
 
 
 def test_a_missing_value_is_withheld_already():

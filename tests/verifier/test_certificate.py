@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy import files
 from cvxprivacy.certificates.certificate import Certificate
 from cvxprivacy.programs.channel import ChannelProgram, View
 from cvxprivacy.programs.expression import Constraint, Expression
@@ -155,15 +156,17 @@ def test_the_file_is_written_whole_or_not_at_all(
     if place == "replace":
         monkeypatch.setattr(Path, "replace", fail)
     else:
-        real = os.fdopen
+        real = files._opened
 
         def full(*args: Any, **options: Any) -> Any:
             file = real(*args, **options)
             file.write("{")
             file.close()
-            return real(os.open(os.devnull, os.O_RDONLY), "r")  # cannot be written
+            unwritable = tmp_path / "unwritable"
+            unwritable.touch()
+            return unwritable.open()
 
-        monkeypatch.setattr(os, "fdopen", full)
+        monkeypatch.setattr(files, "_opened", full)
     with pytest.raises(OSError, match=r"no space|not writable"):
         certificates["plain"].to_json(target)
     monkeypatch.undo()

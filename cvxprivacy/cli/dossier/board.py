@@ -141,7 +141,9 @@ def found_rows(document: Mapping[str, Any], solution: Solution, drawn: Drawn) ->
         rows["Records released"] = f"{released['records']:,}{left_out}"
     if drawn.changed is not None:
         of_any = drawn.changed["any"]
-        rows["Records changed"] = f"{of_any['records']:,} ({of_any['share'] or 0.0:.1%})"
+        rows["Records changed or withheld"] = (
+            f"{of_any['records']:,} ({of_any['share'] or 0.0:.1%})"
+        )
     if information := (document.get("recoding") or {}).get("information"):
         rows["What it told before recoding"] = f"{information['before']:.4g} {information['units']}"
     rows["What the key tells before"] = f"{before:.4g} {units}"
@@ -169,7 +171,8 @@ def found_rows(document: Mapping[str, Any], solution: Solution, drawn: Drawn) ->
         rows["Smallest released group"] = _records(drawn.audit.measures["k"].worst)
         rows["Greatest divergence of a group"] = worst_group(drawn.audit)
     rows["Optimality"] = (
-        f"{solution.status}: no release does better than {solution.lower:.6g}; "
+        f"{solution.status}: within what was asked no release does better than "
+        f"{solution.lower:.6g}; "
         f"{'this one' if law['proved'] else 'the channel as it was designed'} attains "
         f"{solution.upper:.6g}"
     )
@@ -211,14 +214,18 @@ def cautions(
     """Return what the board should weigh before it signs."""
     asks_records = any(check.unit == "records" for check in checks)
     smallest = None if drawn.audit is None else drawn.audit.measures["k"].worst
+    population: Any = document.get("population")
     reasons: dict[str, Any] = {
         "constant": drawn.audit is not None and len(drawn.audit.letters) == 1,
+        "exact": cells((document.get("recoding") or {}).get("exact", [])),
+        "unmeasured": document.get("combined") is None and bool(document["released"]),
         "small groups": smallest is not None and not asks_records and _records(smallest),
         "intervals": cells([n for n in source.schema.sensitive if n in source.schema.bins]),
         "typed seed": document["released"] and seed["given"],
         "loose": document["status"] == "loose" and f"{document['upper'] - document['lower']:.2g}",
         "bias": source.biased,
-        "population": document.get("population"),
+        "population": population
+        and f"{population['upper']:.4g} {population['units']}, at {population['level']:.0%}",
     }
     return [
         *document["advice"],
@@ -229,6 +236,8 @@ def cautions(
 
 _CAUTIONS = {
     "constant": CONSTANT,
+    "exact": "{}: edges of bands are values of single records, as was asked, and are published",
+    "unmeasured": "what the columns that are copied tell was not measured: it comes on top",
     "small groups": "no criterion was asked of the size of groups: the smallest that is released "
     "holds {}",
     "intervals": "{}: copied as it is; what is proved is of its intervals alone",
@@ -238,5 +247,5 @@ _CAUTIONS = {
     "only",
     "bias": "the records are so few for their cells that much of the measured risk is bias",
     "population": "the channel was designed on a part of the records: the optimum and its proof "
-    "are of that part",
+    "are of that part; of the population it is proved that the released key tells at most {}",
 }

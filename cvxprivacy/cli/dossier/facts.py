@@ -100,7 +100,7 @@ def release_facts(
         distortion_words=guard.kept(document.get("distortion_words") or [], numbers=False),
         found=found_rows(document, solution, drawn),
         input=input_facts(asked, source, guard, document.get("notes", []), seed),
-        program=_program(problem, solution, minimised),
+        program=_program(problem, solution, minimised, data["distortion"].get("weights", {})),
         checks=check_facts(checks, drawn.audit),
         merged=document.get("merged"),
         letters=drawn.audit and counted_letters(drawn.audit, problem.criteria),
@@ -110,7 +110,14 @@ def release_facts(
         changed=drawn.changed,
         loss=drawn.losses,
         unmodified=unmodified_columns(document),
-        uncertainty=uncertainty(drawn.audit, guard, document.get("population")),
+        uncertainty=uncertainty(
+            drawn.audit,
+            guard,
+            document.get("population"),
+            proof_of="the records at hand"
+            if of_all
+            else f"the {problem.source.records:,} records that the channel was designed on",
+        ),
         definitions=words.definitions(_terms(drawn), problem.criteria),
         verification=verification(kept, asked, guard, schema.sensitive, all_records=of_all),
         left_out=left_out,
@@ -152,7 +159,12 @@ def _height(
     return abs(measure.total(source.pmf) - measure.total(source.p_w[:, None]))
 
 
-def _program(problem: ChannelProblem, solution: Solution, minimised: tuple[str, str]) -> Facts:
+def _program(
+    problem: ChannelProblem,
+    solution: Solution,
+    minimised: tuple[str, str],
+    weights: Mapping[str, float],
+) -> Facts:
     """Return the statement in mathematics, what its letters are, and what was proved of it."""
     schema = problem.source.schema
     assert schema is not None
@@ -179,7 +191,12 @@ def _program(problem: ChannelProblem, solution: Solution, minimised: tuple[str, 
         "upper": rounded(solution.upper, 12),
         "gap": rounded(solution.gap, 3),
         "terms": [
-            {"name": name, "words": words.quantity(name), "value": rounded(float(term))}
+            {
+                "name": name,
+                "words": words.quantity(name),
+                # with its weight, so that parts add up to the distortion
+                "value": rounded(float(term) * weights.get(name.removeprefix("distortion of "), 1)),
+            }
             for name, term in solution.terms.items()
         ],
     }

@@ -271,11 +271,17 @@ def measures(audit: Audit, guard: Guard) -> Facts:
     rows = []
     for name, measure in audit.measures.items():
         large = measure if name in _OF_SIZES else _of_large_groups(measure)
-        if large is not None:
-            rows.append(
-                {"measure": large.title, "worst": extended(large.worst), "groups": large.letters,
-                 "records": large.records, "average": extended(measure.average)}
-            )  # fmt: skip
+        if large is None:
+            continue
+        # of the same groups, and coarse: off the average of all one would read the others
+        worst, average = (
+            extended(number, 4 if large is measure else COARSE)
+            for number in (large.worst, large.average)
+        )
+        rows.append(
+            {"measure": large.title, "worst": worst, "groups": large.letters,
+             "records": large.records, "average": average}
+        )  # fmt: skip
     return {"rows": rows, "notes": guard.kept(audit.all_notes)}
 
 
@@ -301,7 +307,9 @@ def worst_group(audit: Audit) -> str:
     return f"{measure.worst:.{COARSE}g} {audit.units}{hidden}"
 
 
-def uncertainty(audit: Audit | None, guard: Guard, population: Any = None) -> Facts:
+def uncertainty(
+    audit: Audit | None, guard: Guard, population: Any = None, *, proof_of: str = ""
+) -> Facts:
     """Return how far the information that was counted is known."""
 
     def estimate(of: Any) -> Facts:
@@ -319,16 +327,5 @@ def uncertainty(audit: Audit | None, guard: Guard, population: Any = None) -> Fa
         alone = audit.before is audit.after
         of = "the original table, I(W; X)" if alone else "the released table, I(W; X̂)"
         rows.append({"of": of, **estimate(audit.after)})
-    return {"rows": rows, "population": guard.scalars(_flat(population or {}))}
-
-
-def _flat(data: Any, prefix: str = "") -> Facts:
-    """Return nested numbers by what they are called, level after level."""
-    flat: Facts = {}
-    for name, value in data.items():
-        title = f"{prefix}{name}"
-        if isinstance(value, dict):
-            flat |= _flat(value, f"{title}, ")
-        elif value is not None and value != "":
-            flat[title] = rounded(value) if isinstance(value, float) else value
-    return flat
+    of_people = guard.scalars((population or {}).get("rows", {}))
+    return {"rows": rows, "population": of_people, "proof_of": proof_of}

@@ -86,7 +86,7 @@ def curve(
         return None, TOO_FEW
     if optima.solved_range is None or len(optima.points) < 2:
         return None, TOO_FEW
-    words = "budget: the expected distortion allowed"
+    words = "budget, the expected distortion allowed"
     if name != "budget":
         words = f"bound of {type(problem._criteria()[name]).__name__}"
     return _document(optima, name, words, chosen, minimised, solution.value), ""
@@ -137,7 +137,7 @@ def _document(
     elif not optima.complete:
         partial = (
             f"the curve was broken off after {SECONDS:.0f} seconds: it is proved, but its band "
-            "is wider than was aimed at, or it does not reach both ends"
+            "is wider than was aimed at, or it does not reach both of its ends"
         )
     return {
         "parameter": name,

@@ -187,6 +187,9 @@ def against(schema: Any, encoder: str = "") -> list[dict[str, str]]:
         f"reads {w}, which is copied as it is: nothing here protects against that.",
         "Who knows the channel": "Its probabilities are no secret, and every figure holds for who "
         f"has them; the seed of the draws is one.{sees}",
+        "Who reads this report, and knows all records but one or two": "Its figures of the "
+        "original let such a reader try what the others may be: it is for the board, not for "
+        "publication.",
         "Who has two releases of the same records": "Nothing is proved of a pair: two independent "
         "draws tell more than either, and releases of other columns add to what these tell.",
     }

@@ -174,7 +174,35 @@ class PopulationRisk:
             "whole": {"records": sum(self.records), "plugin": self.overall},
             "distortion": None if self.distortion is None else
             {"design": self.distortion[0], "whole": self.distortion[1]},
+            "rows": self.rows(),
         }  # fmt: skip
+
+    def rows(self) -> dict[str, str]:
+        """Return each figure in words, by what it is of."""
+        first, *others = self.bounds
+        design, held = (f"{number:,}" for number in self.records)
+        rows = {
+            f"In the population, at {self.level:.0%}, proved":
+                f"I(W; X̂) is at most {self.upper:.4g} {self.units}: {first.source}",
+            "Assumed": self.assumption,
+            f"Counted on the {held} records held out":
+                f"{self.holdout.plugin:.4g}, of which bias about {self.holdout.bias:.2g}",
+            f"Counted on the {design} records of the design":
+                f"{self.design.plugin:.4g}, of which bias about {self.design.bias:.2g}",
+            "Counted on all records, before any groups were merged": f"{self.overall:.4g}",
+            "Other bounds, proved": ", ".join(f"{b.name} {b.value:.4g}" for b in others),
+        }  # fmt: skip
+        if self.holdout.lower is not None:
+            ends = f"[{self.holdout.lower:.4g}, {self.holdout.upper:.4g}], not proved"
+            rows["Bootstrap interval on those held out, bias taken off"] = ends
+        if self.holdout.note:
+            rows["The bootstrap"] = self.holdout.note
+        if self.distortion is not None:
+            designed, overall = self.distortion
+            rows["Expected distortion, before any groups were merged"] = (
+                f"{designed:.4g} on the design, {overall:.4g} on all records"
+            )
+        return rows
 
     def __str__(self) -> str:
         first, *others = self.bounds
