@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
+from scipy.special import betaincinv
 from threadpoolctl import threadpool_limits
 
 from cvxprivacy.microdata.dependencies import Dependency, functions, sums
@@ -58,19 +59,15 @@ class Recovery:
     @property
     def lower(self) -> float:
         """What the share is at least."""
-        from scipy.stats import beta
-
         failures = self.records - self.hits
-        exact = float(beta.ppf(1 - LEVEL, self.hits, failures + 1)) if self.hits else 0.0
+        exact = float(betaincinv(self.hits, failures + 1, 1 - LEVEL)) if self.hits else 0.0
         return math.floor(1000 * exact) / 1000  # as it is printed: a bound is rounded down
 
     @property
     def tells(self) -> bool:
         """Whether it is more than without the copied columns, beyond chance."""
-        from scipy.stats import beta
-
         failures = self.records - self.without
-        return bool(failures) and self.lower > float(beta.ppf(LEVEL, self.without + 1, failures))
+        return bool(failures) and self.lower > float(betaincinv(self.without + 1, failures, LEVEL))
 
     def __str__(self) -> str:
         """The shares."""
@@ -194,7 +191,7 @@ class Combined:
         channel : Channel
             Which changes the key.  What it changes is drawn anew, with a fixed seed.
         learn : bool
-            Whether what all guess together is learnt, which takes longest.
+            Whether what they guess is learnt, which takes longest.
         progress : callable, optional
             Given 1 after W and after each key column.
         """
@@ -226,7 +223,7 @@ class Combined:
                 copied = [name for name in target.columns if name in dependency.columns]
                 if copied and not proposals.keys() & {*copied}:
                     proposals[copied[0]] = str(dependency)
-            guesses += target.best() if learns else []
+            guesses += target.best() if learns and learn else []
             if trees and target.columns:
                 with threadpool_limits(1):  # threads that wait for each other take far longer
                     guesses.append(target.guessed([*target.columns][:LEARNT_FROM]))

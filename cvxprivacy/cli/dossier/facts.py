@@ -170,7 +170,7 @@ def _program(
     assert schema is not None
     w, x = words.cells(schema.sensitive), words.cells(schema.key)
     symbols = [
-        {"symbol": "W", "meaning": f"{w}, which is confidential"},
+        {"symbol": "W", "meaning": f"{w}: what is confidential"},
         {"symbol": "X", "meaning": f"{x}, the key"},
         {"symbol": r"\hat X", "meaning": f"the released {x}"},
         {

@@ -135,8 +135,9 @@ def asked(data: Mapping[str, Any], criteria: Iterable[Any], schema: Any) -> list
     units, measure = data["units"], data.get("leakage")
     if "budget" in data:
         minimised = f"information, in {units}" if measure is None else measure["kind"]
+        they = "they tell" if len(schema.key) > 1 else "it tells"
         lines = [
-            f"Release {x} so that they tell as little as possible about {w} ({minimised}).",
+            f"Release {x} so that {they} as little as possible about {w} ({minimised}).",
             f"Expected distortion per record: at most {data['budget']:g}.",
         ]
     else:
