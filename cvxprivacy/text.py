@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from decimal import ROUND_CEILING, Decimal
 from html import escape
 from typing import Any
 from unicodedata import combining
 
-__all__ = ["SHOWN", "aligned", "brief", "cells", "facts_html", "matrix_html", "padded"]
+__all__ = ["SHOWN", "aligned", "brief", "cells", "facts_html", "matrix_html", "padded", "upwards"]
 
 SHOWN = 12  # rows and columns of a table in HTML
 _SHADE = "0, 114, 178"  # the blue of ``style.BLUE``
@@ -30,6 +31,15 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
         "  ".join(padded(cell, w) for cell, w in zip(row, widths, strict=True)).rstrip()
         for row in rows
     ]
+
+
+def upwards(value: float, digits: int = 4) -> str:
+    """Return a bound from above to so many digits, rounded up."""
+    number = Decimal(repr(float(value)))
+    if not number.is_finite() or not number:
+        return f"{value:g}"
+    unit = Decimal(1).scaleb(number.adjusted() - digits + 1)
+    return f"{float((number / unit).to_integral(ROUND_CEILING) * unit):.{digits}g}"
 
 
 def brief(labels: Sequence[Any], most: int = 6) -> str:

@@ -41,7 +41,9 @@ class Change:
         if self.mean is not None:
             text += f", by {self.mean:.4g} on average"
         if self.suppressed:
-            text += f"; withheld in {_share(self.suppressed)}"
+            some = "something is withheld" if self.column is None else "withheld"
+            text += " with nothing withheld" if self.column is None else ""
+            text += f"; {some} in {_share(self.suppressed)}"
         return text
 
 

@@ -214,7 +214,7 @@ class Combined:
         dependencies: list[Dependency] = []
         guesses: list[Guess] = []
         naming = [n for n, column in columns.items() if 2 * column.values > sample.records]
-        proposals, met = dict.fromkeys(naming, "differs from record to record"), True
+        proposals, met = dict.fromkeys(naming, "fewer than two records share a value"), True
         for names in (schema.sensitive, *((name,) for name in schema.key)):
             target = _Target.of(sample, names, columns, leaks, released)
             read_off = target.dependencies(sample)

@@ -94,7 +94,7 @@ class Leak:
 
     @property
     def names_records(self) -> bool:
-        """Whether its values differ from record to record: most of them."""
+        """Whether fewer than two records share a value of it, on average."""
         return self.values * 2 > self.records
 
     @property
@@ -126,7 +126,7 @@ class Leak:
         reveals = f"by itself it reveals {self.corrected:.3g} {self.units}{much}"
         return {
             "": "",
-            "drop": f"drop {self.column}: it differs from record to record and names them",
+            "drop": f"drop {self.column}: fewer than two records share a value of it",
             "look": f"look at {self.column}: {_UNTOLD}",
             "coarsen": f"drop or coarsen {self.column}: {reveals}",
         }[self.kind(after)]
@@ -185,8 +185,8 @@ def advised(leaks: Sequence[Leak], after: float) -> list[str]:
         "coarsen": "drop or coarsen {}: {} tells more {} about {} by itself than the {:.3g} of the "
         "released key, and whoever has such a column gains little from the columns that you "
         "protected",
-        "drop": "drop {}: {} differs from record to record, and whoever knows such a value knows "
-        "the record",
+        "drop": "drop {}: {} has fewer than two records to a value, and whoever knows such a value "
+        "nearly knows the record",
         "look": "look at {}: what {} reveals " + _UNTOLD,
     }
     lines = []

@@ -84,7 +84,7 @@ def test_the_notes_of_a_report_are_in_its_units(here):
     assert (grade["intervals"], grade["kind"]) == (20, "drop")
     assert grade["words"] in text
     notes = report("release", "t.csv", *SEX)["notes"]
-    assert [note for note in notes if note.startswith("drop id and note: each differs")]
+    assert [note for note in notes if note.startswith("drop id and note: each has fewer")]
 
 
 def test_a_seed_decides_the_draw_and_none_is_a_fresh_one(kept, here):

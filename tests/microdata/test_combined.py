@@ -149,7 +149,7 @@ def test_records_that_are_unique_are_counted():
     left = frame[list(columns)].value_counts()
     assert unique == int((left == 1).sum())
     assert "id" not in columns  # which is to be left out
-    assert finding.proposals[0] == ("id", "differs from record to record")
+    assert finding.proposals[0] == ("id", "fewer than two records share a value")
 
 
 def test_without_scikit_learn_it_is_said_what_is_not_measured(monkeypatch):

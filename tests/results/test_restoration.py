@@ -45,7 +45,7 @@ def test_a_letter_that_may_not_stay_moves_to_what_it_may():
     assert row(channel).sum() == pytest.approx(1.0)
     assert row(channel)[1] >= marginal[1]  # no less than others release of it
     assert channel.arbitrary.tolist() == [x == "c" for x in channel.inputs]
-    with pytest.warns(cpv.UnseenValueWarning, match="50 records have values .* such as 'c'"):
+    with pytest.warns(cpv.UnseenValueWarning, match="50 records have values without"):
         assert set(channel.apply(["c"] * 50, seed=1)) <= {"b", "d"}
     assert row(released(moves(c="bcd"))).tolist() == [0, 0, 1, 0, 0]  # where it may stay, it does
     for encoder in ("x", "wx"):
@@ -179,7 +179,7 @@ def channel():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_table_warns_of_values_the_source_never_had(kind, channel):
-    with pytest.warns(cpv.UnseenValueWarning, match="^3 records have values .* 'x'") as caught:
+    with pytest.warns(cpv.UnseenValueWarning, match="^3 records have values without") as caught:
         done = channel.apply(made(kind, UNSEEN), seed=1)
     (warning,) = (one for one in caught if one.category is cpv.UnseenValueWarning)
     assert warning.message.counts == {"x": 3}
@@ -199,5 +199,5 @@ def test_a_list_and_an_implicit_channel_warn_too(channel):
     with pytest.warns(cpv.UnseenValueWarning, match="^1 record has a value"):
         channel.apply(["x", "m"], seed=1)
     hamming = cpv.HammingWaterFilling([0.5, 0.0, 0.5], 0.1).solve().release
-    with pytest.warns(cpv.UnseenValueWarning, match="^2 records .* such as 1"):
+    with pytest.warns(cpv.UnseenValueWarning, match="^2 records have values without"):
         hamming.apply([1, 0, 1], seed=1)

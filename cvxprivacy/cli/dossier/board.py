@@ -12,6 +12,7 @@ from cvxprivacy.cli.dossier.tables import FEWEST, Drawn, worst_group
 from cvxprivacy.cli.dossier.words import cells, rounded
 from cvxprivacy.cli.report import CONSTANT
 from cvxprivacy.microdata.check import Check
+from cvxprivacy.text import upwards
 
 if TYPE_CHECKING:
     from cvxprivacy.microdata.audit import Audit
@@ -165,7 +166,7 @@ def found_rows(document: Mapping[str, Any], solution: Solution, drawn: Drawn) ->
     if "distortion" in solution.terms:
         rows[f"Expected distortion, on {law['name']}"] = f"{law['distortion']:.4g}"
     if bound := document.get("population"):
-        words = f"at most {bound['upper']:.4g} {units}, at {bound['level']:.0%}"
+        words = f"at most {upwards(bound['upper'])} {units}, at {bound['level']:.0%}"
         rows["In the population, proved"] = words
     if drawn.audit is not None:
         rows["Smallest released group"] = _records(drawn.audit.measures["k"].worst)
@@ -225,7 +226,7 @@ def cautions(
         "loose": document["status"] == "loose" and f"{document['upper'] - document['lower']:.2g}",
         "bias": source.biased,
         "population": population
-        and f"{population['upper']:.4g} {population['units']}, at {population['level']:.0%}",
+        and f"{upwards(population['upper'])} {population['units']}, at {population['level']:.0%}",
     }
     return [
         *document["advice"],

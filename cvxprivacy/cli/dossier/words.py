@@ -116,9 +116,9 @@ def extended(value: float, digits: int = 4) -> float | str | None:
 def quantity(name: str) -> str:
     """Say what a term of a solution is."""
     descriptions = {
-        "risk": "leakage of the channel, on its law",
-        "information": "information of the channel, on its law",
-        "distortion": "expected distortion",
+        "risk": "leakage of the channel, on the law that the proof is of",
+        "information": "information of the channel, on the law that the proof is of",
+        "distortion": "expected distortion, on the same law",
     }
     return descriptions.get(name, f"expected {name}" if name.startswith("distortion") else name)
 

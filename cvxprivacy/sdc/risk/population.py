@@ -78,6 +78,7 @@ from cvxprivacy.frozen import owned
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.information import divergence, entropy, mutual_information, nat
 from cvxprivacy.sdc.risk.estimators import Information, draws_of, estimated
+from cvxprivacy.text import upwards
 from cvxprivacy.validation import array, generator, number
 
 if TYPE_CHECKING:
@@ -183,14 +184,14 @@ class PopulationRisk:
         design, held = (f"{number:,}" for number in self.records)
         rows = {
             f"In the population, at {self.level:.0%}, proved":
-                f"I(W; X̂) is at most {self.upper:.4g} {self.units}: {first.source}",
+                f"I(W; X̂) is at most {upwards(self.upper)} {self.units}: {first.source}",
             "Assumed": self.assumption,
             f"Counted on the {held} records held out":
                 f"{self.holdout.plugin:.4g}, of which bias about {self.holdout.bias:.2g}",
             f"Counted on the {design} records of the design":
                 f"{self.design.plugin:.4g}, of which bias about {self.design.bias:.2g}",
-            "Counted on all records, before any groups were merged": f"{self.overall:.4g}",
-            "Other bounds, proved": ", ".join(f"{b.name} {b.value:.4g}" for b in others),
+            "Counted on all records, by the channel alone": f"{self.overall:.4g}",
+            "Other bounds, proved": ", ".join(f"{b.name} {upwards(b.value)}" for b in others),
         }  # fmt: skip
         if self.holdout.lower is not None:
             ends = f"[{self.holdout.lower:.4g}, {self.holdout.upper:.4g}], not proved"
@@ -199,7 +200,7 @@ class PopulationRisk:
             rows["The bootstrap"] = self.holdout.note
         if self.distortion is not None:
             designed, overall = self.distortion
-            rows["Expected distortion, before any groups were merged"] = (
+            rows["Expected distortion, by the channel alone"] = (
                 f"{designed:.4g} on the design, {overall:.4g} on all records"
             )
         return rows
