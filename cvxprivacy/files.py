@@ -26,8 +26,8 @@ except ImportError:  # Windows, which removes and renames no file that is open
     fcntl = None  # type: ignore[assignment]
 
 __all__ = [
-    "WholeFiles", "blocks_of", "is_device", "pending", "reachable", "recovered", "sum_of",
-    "whole_file", "whole_files",
+    "WholeFiles", "blocks_of", "file_sum", "is_device", "pending", "reachable", "recovered",
+    "sum_of", "whole_file", "whole_files",
 ]  # fmt: skip
 
 SCHEMA = "cvxprivacy pending 1"
@@ -284,6 +284,12 @@ def sum_of(file: IO[Any]) -> str:
     return total.hexdigest()
 
 
+def file_sum(path: str | os.PathLike[str]) -> str:
+    """Return the SHA-256 of a file that has its name."""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 # ---- names of a set, taken or not --------------------------------------------------------
 
 
@@ -294,7 +300,7 @@ def _settled(entries: Sequence[_Entry], replace: bool) -> bool:
     """
     waiting = [entry for entry in entries if entry.part.exists()]
     twice = [e for e in waiting if e.target.exists() and e.part.samefile(e.target)]
-    taken = [e for e in entries if e not in waiting and _file_sum(e.target) == e.sha256]
+    taken = [e for e in entries if e not in waiting and _sum_if_any(e.target) == e.sha256]
     free = replace or not any(e.target.exists() for e in waiting if e not in twice)
     complete = free and len(waiting) + len(taken) == len(entries)
     if complete:
@@ -327,9 +333,9 @@ def _take(entry: _Entry, replace: bool) -> None:
             entry.part.unlink()
 
 
-def _file_sum(path: Path) -> str | None:
-    with suppress(OSError), path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _sum_if_any(path: Path) -> str | None:
+    with suppress(OSError):
+        return file_sum(path)
     return None
 
 

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from decimal import ROUND_CEILING, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from html import escape
 from typing import Any
 from unicodedata import combining
 
-__all__ = ["SHOWN", "aligned", "brief", "cells", "facts_html", "matrix_html", "padded", "upwards"]
+__all__ = [
+    "SHOWN",
+    "aligned",
+    "brief",
+    "cells",
+    "facts_html",
+    "matrix_html",
+    "one_sided",
+    "padded",
+    "upwards",
+]
 
 SHOWN = 12  # rows and columns of a table in HTML
 _SHADE = "0, 114, 178"  # the blue of ``style.BLUE``
@@ -33,13 +43,17 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
+def one_sided(number: Decimal, digits: int, *, up: bool) -> Decimal:
+    """Return a number to so many digits, rounded up or down."""
+    if not number or not number.is_finite():
+        return number
+    unit = Decimal(1).scaleb(number.adjusted() - digits + 1)
+    return number.quantize(unit, ROUND_CEILING if up else ROUND_FLOOR)
+
+
 def upwards(value: float, digits: int = 4) -> str:
     """Return a bound from above to so many digits, rounded up."""
-    number = Decimal(repr(float(value)))
-    if not number.is_finite() or not number:
-        return f"{value:g}"
-    unit = Decimal(1).scaleb(number.adjusted() - digits + 1)
-    return f"{float((number / unit).to_integral(ROUND_CEILING) * unit):.{digits}g}"
+    return f"{float(one_sided(Decimal(repr(float(value))), digits, up=True)):.{digits}g}"
 
 
 def brief(labels: Sequence[Any], most: int = 6) -> str:

@@ -35,9 +35,8 @@ def main() -> None:
     warnings.showwarning = lambda message, *_: click.echo(f"cvxprivacy: {message}", err=True)
     # a process that is terminated, or whose terminal is closed, unwinds: files half-written go
     for name in ("SIGTERM", "SIGHUP"):
-        number = getattr(
-            signal, name, None
-        )  # not every system has the latter, and nohup ignores it
+        # not every system has the latter, and nohup ignores it
+        number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda received, _: sys.exit(128 + received))
 

@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
-from cvxprivacy.files import BLOCK, is_device, pending, sum_of
+from cvxprivacy.files import BLOCK, file_sum, is_device, pending, sum_of
 
 __all__ = ["CheckedSet", "House", "checked_set"]
 
@@ -166,8 +166,6 @@ def _differing(path: Path, document: Mapping[str, Any]) -> list[str]:
     differ = []
     for entry in document["files"].values():
         file = path.parent / entry["name"]
-        if file.is_file():
-            with file.open("rb") as opened:
-                if hashlib.file_digest(opened, "sha256").hexdigest() != entry["sha256"]:
-                    differ.append(entry["name"])
+        if file.is_file() and file_sum(file) != entry["sha256"]:
+            differ.append(entry["name"])
     return differ

@@ -208,9 +208,9 @@ def recoded(
         if quantiles_in(spec) is not None
     }
     facts: dict[str, Any] = {"quantiles": quantiles} if quantiles else {}
-    specs = (counting.get("bins") or {}).items()
-    if exact := [name for name, spec in specs if str(spec).endswith(":exact")]:
-        facts["exact"] = [name for name in exact if name in schema.key]
+    specs = counting.get("bins") or {}
+    if exact := [name for name in schema.key if str(specs.get(name)).endswith(":exact")]:
+        facts["exact"] = exact
     if choice is None:
         return facts
     source = choice.source

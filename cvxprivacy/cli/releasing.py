@@ -189,9 +189,9 @@ class Releasing:
     @cached_property
     def document(self) -> dict[str, Any]:
         """What is reported, of what was written."""
-        written = self.kept.results.get("out", {})
+        counts = self.kept.results.get("out", {})
         facts = report(
-            self.table, self.source, self.solution, written, self.targets, self.law,
+            self.table, self.source, self.solution, counts, self.targets, self.law,
             getattr(self.problem, "leakage", None),
         )  # fmt: skip
         facts = with_checks(facts, self.checks, self.solution, self.source, self.drawn)
@@ -224,11 +224,13 @@ class Releasing:
         from cvxprivacy.microdata.untouched import surveyed
 
         sample = Sample.of(self.frame, self.schema)
-        with progress(len(sample.copied), "other columns") as counted:
-            leaks = surveyed(sample, units=self.options["units"], progress=counted)
+        copied = [sample.column(name) for name in sample.copied]
+        with progress(len(copied), "other columns") as counted:
+            leaks = surveyed(sample, copied, units=self.options["units"], progress=counted)
         with progress(1 + len(self.schema.key), "other columns, together") as judged:
             learn = bool(self.reports)  # a board is told, who waits at a terminal is not kept
-            return leaks, Combined.of(sample, leaks, channel, learn=learn, progress=judged)
+            how: dict[str, Any] = {"learn": learn, "progress": judged}
+            return leaks, Combined.of(sample, copied, leaks, channel, **how)
 
 
 def released_output(
@@ -278,7 +280,12 @@ def halves_of(source: DiscreteSource, split: Mapping[str, Any]) -> Halves:
     from cvxprivacy.sdc.risk.population import halved
 
     try:
-        return halved(source, share=split["share"], seed=int(split["key"], 16))
+        share, seed = split["share"], int(split["key"], 16)
+    except (KeyError, TypeError, ValueError) as error:
+        remedy = "keep the house file as it was written"
+        raise InputError("split", f"no share and key ({error!r})", remedy) from None
+    try:
+        return halved(source, share=share, seed=seed)
     except InputError as error:
         if error.argument != "share":
             raise

@@ -12,6 +12,7 @@ from cvxprivacy.microdata.check import lines_of
 from cvxprivacy.microdata.untouched import advised
 from cvxprivacy.model.information import bias_in_words
 from cvxprivacy.results.price import Price
+from cvxprivacy.verifier.wording import many
 
 if TYPE_CHECKING:
     from cvxprivacy.leakage import Leakage
@@ -303,9 +304,8 @@ def _check_lines(document: Mapping[str, Any]) -> list[str]:
     if document.get("merged"):
         merged = document["merged"]
         lines.append(
-            f"merged: {merged['groups']:,} group{'s' * (merged['groups'] != 1)} of "
-            f"{merged['records']:,} records, which leaves "
-            f"{merged['left']:,}; the distortion "
+            f"merged: {many(merged['groups'], 'group')} of {merged['records']:,} records, which "
+            f"leaves {merged['left']:,}; the distortion "
             f"of the table is {merged['distortion_after']:.4g}, "
             f"{merged['distortion_before']:.4g} as it was drawn; on average it is then "
             f"{merged['distortion']:.4g}, and the release tells {merged['risk']:.6g} "

@@ -149,8 +149,8 @@ def _recounted(
     for opened in copies(table, schema.reading, reading, names):
         try:
             problems = recount(document, opened.frame(names, binned=list(schema.bins)), part)
-        except (InputError, KeyError, TypeError, ValueError) as error:
-            problems = [getattr(error, "problem", f"the split of its records: {error!r}")]
+        except InputError as error:
+            problems = [error.problem]
         if not problems:
             return []
         first = first or problems

@@ -6,9 +6,9 @@ criterion says what is said here.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -18,7 +18,8 @@ from cvxprivacy.exact import rational
 from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.microdata.released_law import ReleasedLaw, clearly
 from cvxprivacy.results.solution import Solution
-from cvxprivacy.text import aligned
+from cvxprivacy.text import aligned, one_sided
+from cvxprivacy.verifier.wording import many
 
 __all__ = ["Check", "asked", "lines_of"]
 
@@ -49,33 +50,23 @@ def asked(
     drawn : DrawnTable, optional
         The table.
     """
-    checks, source, units = [], problem.source, problem.units
-    if "budget" in problem._formulated[1]:
-        checks.append(_budget(problem, solution, law, drawn))
-    for name, rule in problem._criteria().items():
-        words = rule.in_words(w=source.names[0], x=source.names[1], units=units)
-        bound = rule.value if isinstance(rule.value, int | float | Fraction) else None
-        value, holds = law.standing(rule)
-        checks.append(
-            Check(
-                name,
-                repr(rule),
-                words.asks,
-                words.quantity,
-                words.unit,
-                words.at_least,
-                None if bound is None else float(bound),
-                value,
-                holds,
-                law_of=law.name,
-                because=law.because(holds, law.unmerged.standing(rule)[1]),
-                on_average=rule.on_average,
-                of_channel=rule.of_channel,
-                drawn=drawn is not None,
-                **({} if drawn is None else drawn.standing(rule)),
-            )
-        )
-    return checks
+    budget = [_budget(problem, solution, law, drawn)] if "budget" in problem._formulated[1] else []
+    rules = problem._criteria().items()
+    return [*budget, *(_criterion(problem, law, drawn, name, rule) for name, rule in rules)]
+
+
+def _criterion(
+    problem: ChannelProblem, law: ReleasedLaw, drawn: OnTable | None, name: str, rule: Criterion
+) -> Check:
+    source, (value, holds) = problem.source, law.standing(rule)
+    words = rule.in_words(w=source.names[0], x=source.names[1], units=problem.units)
+    bound = float(rule.value) if isinstance(rule.value, int | float | Fraction) else None
+    return Check(
+        name, repr(rule), words.asks, words.quantity, words.unit, words.at_least, bound, value,
+        holds, law_of=law.name, because=law.because(holds, lambda of: of.standing(rule)[1]),
+        on_average=rule.on_average, of_channel=rule.of_channel, drawn=drawn is not None,
+        **({} if drawn is None else drawn.standing(rule)),
+    )  # fmt: skip
 
 
 def _budget(
@@ -91,14 +82,13 @@ def _budget(
         value, holds = float(solution.terms["distortion"]), True
     else:
         holds = clearly(value, float(bound))
-    before = clearly(law.unmerged.mean_distortion, float(bound))
     table: dict[str, Any] = {} if drawn is None else {
         "table": float(drawn.distortion), "holds": drawn.distortion <= bound
     }  # fmt: skip
     return Check(
         "budget", f"budget {float(bound):g}", f"the distortion is at most {float(bound):g}",
         "distortion", "", False, float(bound), value, holds, law_of=law.name,
-        because=law.because(holds, before),
+        because=law.because(holds, lambda of: clearly(of.mean_distortion, float(bound))),
         on_average=True, budget=True, drawn=drawn is not None, **table,
     )  # fmt: skip
 
@@ -205,9 +195,7 @@ class Check:
     def _broken_by(self) -> str:
         if not self.per_group:
             return "this table"
-        groups = "1 group" if self.groups == 1 else f"{self.groups:,} groups"
-        records = "1 record" if self.records == 1 else f"{self.records:,} records"
-        return f"{groups} of {records}"
+        return f"{many(self.groups, 'group')} of {many(self.records, 'record')}"
 
     @property
     def sentence(self) -> str:
@@ -216,8 +204,7 @@ class Check:
         if self.breaks:
             table = "the drawn table" if self.law_of else "the table"
             by = table + at if not self.per_group else (
-                f"{self.groups:,} group{'s' * (self.groups != 1)} of {table}, with "
-                f"{self.records:,} record{'s' * (self.records != 1)}"
+                f"{many(self.groups, 'group')} of {table}, with {many(self.records, 'record')}"
             )  # fmt: skip
             law = f", and by {self.law_of}{law_at}" if self.law_holds is False else ""
             return f"{self.stated} is broken by {by}{law}"
@@ -257,10 +244,8 @@ class Check:
         law, bound = self.law or 0.0, self.bound or 0.0
         if "designed" not in self.because or not min(law, bound) > 0:
             return ""
-        stricter = bound**2 / law
-        unit = 10.0 ** (math.floor(math.log10(stricter)) - 1)  # two digits, on the safe side
-        digits = math.ceil(stricter / unit) if self.at_least else math.floor(stricter / unit)
-        return f"; typed as {digits * unit:.2g}, it would leave room for the others"
+        stricter = one_sided(Decimal(repr(bound**2 / law)), 2, up=self.at_least)
+        return f"; typed as {float(stricter):g}, it would leave room for the others"
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON holds it."""

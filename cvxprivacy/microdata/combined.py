@@ -173,6 +173,7 @@ class Combined:
     def of(
         cls,
         sample: Sample,
+        copied: Sequence[Column],
         leaks: Sequence[Leak],
         channel: Channel,
         *,
@@ -185,6 +186,8 @@ class Combined:
         ----------
         sample : Sample
             Of the original table.
+        copied : sequence of Column
+            Its copied columns.
         leaks : sequence of Leak
             What each column reveals by itself, of W and of the key: the columns that reveal most
             are tried first.
@@ -196,8 +199,7 @@ class Combined:
             Given 1 after W and after each key column.
         """
         schema = sample.schema
-        every = {name: sample.column(name) for name in sample.copied}
-        columns = {n: c for n, c in every.items() if c.codes is not None}  # no lists
+        columns = {column.name: column for column in copied if column.codes is not None}  # no lists
         used = nw.to_native(sample.frame.select(schema.columns))
         with warnings.catch_warnings():  # of values without mass: said of the release itself
             warnings.simplefilter("ignore")
@@ -220,9 +222,9 @@ class Combined:
             read_off = target.dependencies(sample)
             dependencies += read_off
             for dependency in read_off:
-                copied = [name for name in target.columns if name in dependency.columns]
-                if copied and not proposals.keys() & {*copied}:
-                    proposals[copied[0]] = str(dependency)
+                needed = [name for name in target.columns if name in dependency.columns]
+                if needed and not proposals.keys() & {*needed}:
+                    proposals[needed[0]] = str(dependency)
             guesses += target.best() if learns and learn else []
             if trees and target.columns:
                 with threadpool_limits(1):  # threads that wait for each other take far longer

@@ -6,6 +6,7 @@ of another law a criterion is known to hold only where it survives that, or by i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -114,7 +115,7 @@ class ReleasedLaw:
         np.add.at(merged.T, self.merging.places, joint.T)
         return merged
 
-    @property
+    @cached_property
     def risk(self) -> float:
         """I(W; X̂)."""
         per_letter = np.nan_to_num(i1(self.joint, units=self.units))
@@ -195,16 +196,16 @@ class ReleasedLaw:
         """The law of what the channel draws, before groups are merged."""
         return self if self.merging is None else replace(self, merging=None)
 
-    def because(self, holds: bool | None, before: bool | None) -> str:
+    def because(self, holds: bool | None, within: Callable[[ReleasedLaw], bool | None]) -> str:
         """Say why this law is beyond what was asked, or is not known to be within it.
 
-        ``holds`` and ``before`` tell whether it is, and whether it was before groups were merged.
+        ``holds`` tells whether it is, and ``within`` whether another law is.
         """
         if holds:
             return ""
         if holds is None:
             return f"proved of {self.proved_of}, not of this release"
-        merged = self.merging is not None and before is not False
+        merged = self.merging is not None and within(self.unmerged) is not False
         return "as groups were merged" if merged else f"proved of {self.proved_of}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -254,20 +254,24 @@ def untouched(
     [('ward', 1.0), ('town', 0.0)]
     """
     sample = Sample.of(frame, schema)
-    return surveyed(sample, units=units, columns=columns, keys=False, progress=progress)
+    names = sample.copied if columns is None else columns
+    for name in names:
+        present(name, sample.frame.columns, "columns")
+    each = (sample.column(name) for name in names)  # one after the other: all may be too many
+    return surveyed(sample, each, units=units, keys=False, progress=progress)
 
 
 def surveyed(
     sample: Sample,
+    columns: Iterable[Column],
     *,
     units: str = "bits",
-    columns: Sequence[str] | None = None,
     keys: bool = True,
     progress: Callable[[int], object] | None = None,
 ) -> list[Leak]:
     """Return what copied columns reveal about W, and with ``keys`` about each key column.
 
-    A column is read once, and counted against each; parameters are those of :func:`untouched`.
+    Each is counted against all of these; other parameters are those of :func:`untouched`.
     """
     schema = sample.schema
     schema.check(sample.frame.lazy(), schema.sensitive)
@@ -275,9 +279,7 @@ def surveyed(
     targets = [(", ".join(names), *target_codes(sample, names)) for names in groups]
     orders = _shuffles(sample.records)
     leaks = []
-    for name in sample.copied if columns is None else columns:
-        present(name, sample.frame.columns, "columns")
-        column = sample.column(name)
+    for column in columns:
         leaks += [_leak(column, *target, sample, orders, units) for target in targets]
         if progress is not None:
             progress(1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -24,6 +24,7 @@ from cvxprivacy.programs.worst import Worst
 from cvxprivacy.results.idle import is_constant
 from cvxprivacy.solvers.driver import solve
 from cvxprivacy.solvers.watch import Watch
+from cvxprivacy.text import one_sided
 from cvxprivacy.verifier.balls import ball, ceil, floor
 
 __all__ = ["Conflict"]
@@ -217,11 +218,7 @@ def _typed(rule: Constraint) -> Fraction:
 
 def _safe(value: float, up: bool) -> str:
     """Return a number to four digits, rounded to the side on which it would do."""
-    places = 4 - 1 - math.floor(math.log10(abs(value))) if value else 4
-    digits = Decimal(value).quantize(
-        Decimal(1).scaleb(-places), ROUND_CEILING if up else ROUND_FLOOR
-    )
-    return f"{digits.normalize():f}"
+    return f"{one_sided(Decimal(value), 4, up=up).normalize():f}"
 
 
 def _below(value: float, limit: float) -> str:

@@ -155,7 +155,7 @@ def _constant_in_blocks(program: ChannelProgram) -> tuple[Matrix, Dual] | None:
     dual = zero_multipliers(program)
     if objectives:
         bound = dual.lower_bound(program)
-    else:
+    else:  # what scores alone prove is the same at every entry: none is gone through
         terms = program.objectives.values()
         bound = dual.constant(program) + sum(_prior_information(program, t) for t in terms)
     for channel in channels:

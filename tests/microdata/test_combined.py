@@ -22,7 +22,8 @@ def combined(frame, *, budget=0.1, kinds, progress=None, **columns):
     distortion = cpv.per_attribute(kinds, source)
     channel = cpv.PrivacyDistortion(source, distortion, budget=budget).solve().channel
     sample = Sample.of(frame, source.schema)
-    return Combined.of(sample, surveyed(sample), channel, progress=progress)
+    copied = [sample.column(name) for name in sample.copied]
+    return Combined.of(sample, copied, surveyed(sample, copied), channel, progress=progress)
 
 
 def households(records=2000, seed=0):

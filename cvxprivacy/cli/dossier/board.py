@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from cvxprivacy.cli.dossier.provenance import Facts
 from cvxprivacy.cli.dossier.tables import FEWEST, Drawn, worst_group
-from cvxprivacy.cli.dossier.words import cells, rounded
+from cvxprivacy.cli.dossier.words import rounded
 from cvxprivacy.cli.report import CONSTANT
 from cvxprivacy.microdata.check import Check
-from cvxprivacy.text import upwards
+from cvxprivacy.text import cells, upwards
+from cvxprivacy.verifier.wording import many
 
 if TYPE_CHECKING:
     from cvxprivacy.microdata.audit import Audit
@@ -59,11 +60,9 @@ def check_facts(checks: Sequence[Check], audit: Audit | None) -> list[Facts]:
     What is counted in the worst group is not told where that may be one of few records.
     """
     small = audit is not None and audit.measures["k"].worst < FEWEST
-    names = (
-        *("criterion", "says", "law", "table", "unit", "per_group", "breaks", "refuses"),
-        "standing",
-    )
-    plain = [{name: check.document()[name] for name in names} for check in checks]
+    more = {"name", "quantity", "at_least"}
+    documents = (check.document() for check in checks)
+    plain = [{k: v for k, v in document.items() if k not in more} for document in documents]
     for check in plain:
         check["law"], check["table"] = _finite(check["law"]), _finite(check["table"])
         if small and check["table"] and check["per_group"] and check["unit"] != "records":
@@ -134,7 +133,7 @@ def found_rows(document: Mapping[str, Any], solution: Solution, drawn: Drawn) ->
     """Return the few numbers of the first page."""
     units, released = document["units"], document["released"]
     law, before = document["released_law"], document["risk_before"]
-    after = law["risk"] if law["risk"] > _ROUNDED else 0.0
+    after = law["risk"]
     share = f", {after / before:.0%} of it" if before > 0 else ""
     rows = {}
     if released:
@@ -169,7 +168,7 @@ def found_rows(document: Mapping[str, Any], solution: Solution, drawn: Drawn) ->
         words = f"at most {upwards(bound['upper'])} {units}, at {bound['level']:.0%}"
         rows["In the population, proved"] = words
     if drawn.audit is not None:
-        rows["Smallest released group"] = _records(drawn.audit.measures["k"].worst)
+        rows["Smallest released group"] = _smallest(drawn.audit)
         rows["Greatest divergence of a group"] = worst_group(drawn.audit)
     rows["Optimality"] = (
         f"{solution.status}: within what was asked no release does better than "
@@ -180,8 +179,9 @@ def found_rows(document: Mapping[str, Any], solution: Solution, drawn: Drawn) ->
     return [{"name": name, "value": value} for name, value in rows.items()]
 
 
-def _records(number: float) -> str:
-    return "1 record" if number == 1 else f"{number:,.0f} records"
+def _smallest(audit: Audit) -> str:
+    """Return how many records the smallest released group holds."""
+    return many(round(audit.measures["k"].worst), "record")
 
 
 def unmodified_columns(document: Mapping[str, Any]) -> Facts:
@@ -214,13 +214,13 @@ def cautions(
 ) -> list[str]:
     """Return what the board should weigh before it signs."""
     asks_records = any(check.unit == "records" for check in checks)
-    smallest = None if drawn.audit is None else drawn.audit.measures["k"].worst
+    smallest = None if drawn.audit is None else _smallest(drawn.audit)
     population: Any = document.get("population")
     reasons: dict[str, Any] = {
         "constant": drawn.audit is not None and len(drawn.audit.letters) == 1,
         "exact": cells((document.get("recoding") or {}).get("exact", [])),
         "unmeasured": document.get("combined") is None and bool(document["released"]),
-        "small groups": smallest is not None and not asks_records and _records(smallest),
+        "small groups": not asks_records and smallest,
         "intervals": cells([n for n in source.schema.sensitive if n in source.schema.bins]),
         "typed seed": document["released"] and seed["given"],
         "loose": document["status"] == "loose" and f"{document['upper'] - document['lower']:.2g}",

@@ -26,6 +26,7 @@ from cvxprivacy.cli.dossier.secrecy import file_name, guard_of
 from cvxprivacy.cli.dossier.tables import Drawn, counted_letters, measures, uncertainty, worst_group
 from cvxprivacy.cli.dossier.words import rounded
 from cvxprivacy.programs.worst import first_part
+from cvxprivacy.text import cells
 
 if TYPE_CHECKING:
     from cvxprivacy.formulations.channel import ChannelProblem
@@ -168,7 +169,7 @@ def _program(
     """Return the statement in mathematics, what its letters are, and what was proved of it."""
     schema = problem.source.schema
     assert schema is not None
-    w, x = words.cells(schema.sensitive), words.cells(schema.key)
+    w, x = cells(schema.sensitive), cells(schema.key)
     symbols = [
         {"symbol": "W", "meaning": f"{w}: what is confidential"},
         {"symbol": "X", "meaning": f"{x}, the key"},
@@ -238,7 +239,7 @@ def audit_facts(asked: Asked, audit: Audit, released: str | None) -> Facts:
         "Smallest group": f"{audit.measures['k'].worst:,.0f} records",
         "Greatest divergence of a group": worst_group(audit),
     }
-    w = words.cells(schema.sensitive)
+    w = cells(schema.sensitive)
     return _dossier(
         "audit",
         title=f"Audit of {file_name(released or asked.table)}",

@@ -175,12 +175,12 @@ def tradeoff_svg(curve: Mapping[str, Any]) -> str:
         top = [row["achieved"] for row in rows]
         low = [max(row["proved"], 0.0) if row["proved"] is not None else 0.0 for row in rows]
         steps: Any = "post" if curve["kind"] == "monotone" else None
-        # between two places the curve may be as low as what is proved at either, not at a chord
-        ends = [end for pair in pairwise(zip(x, top, low, strict=True)) for end in pair]
-        floor = [min(b[2] for b in pair) for pair in pairwise(zip(x, top, low, strict=True))]
         band: list[Any] = [x, low, top]
-        if steps is None:
-            band = [[e[0] for e in ends], np.repeat(floor, 2), [e[1] for e in ends]]
+        if steps is None:  # between two places it may be as low as is proved at either
+            segments = list(pairwise(zip(x, top, low, strict=True)))
+            ends = [end for segment in segments for end in segment]
+            floor = [min(end[2] for end in segment) for segment in segments]
+            band = [[end[0] for end in ends], np.repeat(floor, 2), [end[1] for end in ends]]
         ax.fill_between(band[0], band[1], band[2], color=BLUE, alpha=0.25, lw=0, step=steps,
                         label="between proved and achieved")  # fmt: skip
         ax.plot(x, top, color=BLUE, lw=1.2, label="achieved by a release",

@@ -5,7 +5,6 @@ Files and their sums, versions, the command, the seed; and the proof, verified o
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import platform
@@ -24,7 +23,7 @@ from cvxprivacy.cli.dossier.words import rounded
 from cvxprivacy.cli.house import House
 from cvxprivacy.cli.outputs import Output
 from cvxprivacy.errors import InputError
-from cvxprivacy.files import blocks_of, is_device, reachable, sum_of
+from cvxprivacy.files import blocks_of, file_sum, is_device, reachable, sum_of
 
 __all__ = ["Asked", "Facts", "Kept", "input_facts", "input_file", "seed_of", "verification"]
 
@@ -109,9 +108,8 @@ def input_facts(asked: Asked, source: Any, guard: Guard, notes: Sequence[str], s
 
 def input_file(path: str) -> Facts:
     """Return a released table's name without folder, its SHA-256, and its size."""
-    with Path(path).open("rb") as file:
-        total = hashlib.file_digest(file, "sha256").hexdigest()
-    return {"name": file_name(path), "sha256": total, "bytes": Path(path).stat().st_size}
+    size = Path(path).stat().st_size
+    return {"name": file_name(path), "sha256": file_sum(path), "bytes": size}
 
 
 def _columns(header: Sequence[str], schema: Any) -> list[dict[str, str]]:

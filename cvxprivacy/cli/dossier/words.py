@@ -12,7 +12,6 @@ __all__ = [
     "INFINITE",
     "against",
     "asked",
-    "cells",
     "definitions",
     "extended",
     "quantity",
