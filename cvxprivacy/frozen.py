@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
 from functools import cached_property, wraps
+from numbers import Real
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -14,6 +16,7 @@ __all__ = [
     "FrozenFields",
     "FrozenList",
     "core",
+    "equal",
     "frozen",
     "is_owned",
     "owned",
@@ -67,7 +70,8 @@ class Frozen:
     """An object whose attributes are set while it is made, and never again.
 
     At the end its arrays and containers are exchanged for copies that cannot be written to.
-    Properties that are computed when they are first asked for are kept all the same.
+    Properties that are computed when they are first asked for are kept all the same.  Two of one
+    class are equal where what they were made of is.
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -100,14 +104,35 @@ class Frozen:
         attributes.update({name: frozen(value) for name, value in attributes.items()}, _sealed=True)
         return self
 
+    def _stored(self) -> dict[str, Any]:
+        """Return the attributes, without what was computed from them when it was asked for."""
+        kind = type(self)
+        return {
+            name: value
+            for name, value in self.__dict__.items()
+            if not isinstance(getattr(kind, name, None), cached_property)
+        }
+
     def _with(self, **changes: Any) -> Self:
         """Return a copy with other attributes, and nothing kept that was computed from them."""
-        kind = type(self)
-        twin = object.__new__(kind)
-        for name, value in {**self.__dict__, **changes}.items():
-            if not isinstance(getattr(kind, name, None), cached_property):
-                twin.__dict__[name] = value
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self._stored() | changes)
         return twin._seal()
+
+    def _compared(self) -> dict[str, Any]:
+        """Return what decides whether two of one class are equal."""
+        return self._stored()
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Frozen) or type(self) is not type(other):
+            return NotImplemented
+        return equal(self._compared(), other._compared())
+
+    def __hash__(self) -> int:
+        plain = (v for v in self._compared().values() if isinstance(v, str | Real | None))
+        return hash((type(self), *plain))
 
     def _refuse(self, name: str) -> None:
         if self.__dict__.get("_sealed"):
@@ -171,6 +196,24 @@ def core(value: np.ndarray) -> np.ndarray:
     if all(value.strides):
         return value
     return value[tuple(slice(None) if stride else slice(1) for stride in value.strides)]
+
+
+def equal(a: Any, b: Any) -> bool:
+    """Tell whether two values are of the same numbers and names, arrays and containers by parts."""
+    if a is b:
+        return True
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        alike = isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.shape == b.shape
+        return alike and bool(np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        return a.keys() == b.keys() and all(equal(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return len(a) == len(b) and all(map(equal, a, b))
+    if is_dataclass(a) and type(a) is type(b):  # also where == states a constraint
+        return all(equal(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
+    if hasattr(a, "equals"):  # a frame
+        return type(a) is type(b) and bool(a.equals(b))
+    return bool(a == b)
 
 
 def frozen(value: Any) -> Any:

@@ -323,7 +323,7 @@ def check(
         residuals["complementarity"] + residuals["stationarity"],
         solution.gap,
         rel_tol=1e-3,
-        abs_tol=1e-10 * program.scale + 1e-15 * largest,
+        abs_tol=1e-10 * program.scale + 1e-15 * max(largest, np.abs(g).max()),
     )
 
 

@@ -41,6 +41,7 @@ ROOMS = [
     "release",
     "results",
     "formulations",
+    "typing",
     "frontiers",
     "plotting",
     "reference",

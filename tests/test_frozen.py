@@ -383,3 +383,54 @@ def test_a_problem_of_counts_is_stated_again() -> None:
     other = problem.at(budget=0.1)
     assert other.records == problem.records == 10
     assert other.solve().value > problem.solve().value
+
+
+# ---- equal values ------------------------------------------------------------------------
+
+TABLE = pd.DataFrame({"w": ["a", "b", "a", "b"], "x": [1, 2, 2, 1], "z": [1, 1, 2, 2]})
+STATED: dict[str, Callable[..., Any]] = {
+    "pmf": lambda p=0.1: cpv.DiscreteSource([[0.5 - p, p], [p, 0.5 - p]]),
+    "table": lambda key="x": cpv.DiscreteSource.from_table(TABLE, sensitive="w", key=key),
+    "moments": lambda c=0.5: cpv.GaussianSource([[1, c], [c, 1]], sensitive=[0], key=[1]),
+    "distortion": lambda x=2: cpv.squared_error([0, 1, x]),
+    "criterion": lambda t=0.1: cpv.TCloseness(t),
+    "measure": lambda gamma=2: cpv.leakage.HockeyStick(gamma),
+    "budget": lambda d=0.2: cpv.PrivacyDistortion(BINARY, cpv.hamming(2), d),
+    "criteria": lambda t=0.4: budgeted(criteria=[cpv.TCloseness(t), cpv.LeakageCap(1)]),
+    "another measure": lambda gamma=2: budgeted(leakage=cpv.leakage.HockeyStick(gamma)),
+    "laws": lambda p=0.1: budgeted(laws=[STATED["pmf"](p)]),
+    "added": lambda b=0.7: budgeted().with_constraint("rate", budgeted().rate <= b),
+    "Gaussian": lambda d=0.2: cpv.QuadraticGaussian(STATED["moments"](), d),
+    "filling": lambda d=0.3: cpv.ReverseWaterFilling([1, 2], d),
+    "categorical": lambda d=0.3: cpv.HammingWaterFilling([0.5, 0.3, 0.2], d),
+    "channel": lambda k=0.7: cpv.Channel(
+        [[k, 1 - k], [1 - k, k]], inputs=["a", "b"], outputs=["a", "b"]
+    ),
+}
+OTHERS = {"pmf": 0.2, "table": "z", "moments": 0.6, "distortion": 3, "measure": 3, "laws": 0.2,
+          "another measure": 3, "added": 0.8, "channel": 0.6}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STATED)
+def test_values_are_equal_where_what_they_were_made_of_is(name):
+    one, again, other = STATED[name](), STATED[name](), STATED[name](OTHERS.get(name, 0.15))
+    if isinstance(one, Problem):
+        one.solve()  # what was computed does not count
+        _ = one.latex
+    assert one == again
+    assert hash(one) == hash(again)
+    assert one == pickle.loads(pickle.dumps(one)) == copy.deepcopy(one)
+    assert one != other
+    assert other != one
+    assert len({one, again, other}) == 2
+    assert one != "another kind"
+
+
+def test_by_place_by_name_or_moved_there_it_is_the_same_problem():
+    by_place = cpv.PrivacyDistortion(BINARY, cpv.hamming(2), 0.2)
+    assert by_place == cpv.PrivacyDistortion(BINARY, cpv.hamming(2), budget=0.2, units="bits")
+    assert by_place == by_place.at(budget=0.3).at(budget=0.2)
+    assert by_place != cpv.PrivacyDistortion(BINARY, cpv.hamming(2), 0.2, units="nats")
+    assert by_place != cpv.MinimumDistortion(BINARY, cpv.hamming(2), [cpv.LeakageCap(0.2)])
+    typed = cpv.PrivacyDistortion(BINARY, cpv.hamming(2), Fraction(1, 5))
+    assert by_place != typed  # the float 0.2 is another number

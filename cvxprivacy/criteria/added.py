@@ -6,16 +6,18 @@ Those of CVXPY become exact coefficients; CVXPY itself need not be imported for 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import count
 from typing import Any
 
 import numpy as np
 
 from cvxprivacy.criteria.base import Criterion
+from cvxprivacy.criteria.piecewise import pieces
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import Exact, FloatArray, Real
-from cvxprivacy.frozen import frozen
+from cvxprivacy.exact import Exact, Real
+from cvxprivacy.frozen import owned
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.latex import plain
 from cvxprivacy.programs.lettering import Lettering, Wording
@@ -24,28 +26,36 @@ from cvxprivacy.programs.parameter import Parameter, Scalar
 from cvxprivacy.programs.side_conditions import Rule
 from cvxprivacy.validation import table, typed
 
-__all__ = ["Affine", "Stated", "affine_rows"]
+__all__ = ["Affine", "Stated", "cvxpy_rows"]
 
 
-def affine_rows(constraint: Any, variable: Any) -> list[tuple[FloatArray, float, str]]:
-    """Return (coefficients, bound, relation) of each scalar row of a constraint on one variable.
+@dataclass(frozen=True)
+class Row:
+    """⟨A, Q⟩ + c ≤ b, ≥ b or = b, b the number of this place among those that were typed."""
 
-    The coefficients are those that CVXPY computes, in floats.
+    coefficients: Exact
+    constant: float
+    place: int
+    relation: str
+
+
+def cvxpy_rows(constraint: Any, variable: Any) -> tuple[list[Row], list[float]]:
+    """Return the rows of a constraint of CVXPY on one variable, and the numbers of its entries.
+
+    One row for each affine piece of each entry; the coefficients are those that CVXPY computes, in
+    floats.
 
     Raises
     ------
     InputError
-        For what is no equality or inequality, not affine, or uses another variable or a
-        parameter without a value.
+        For what is no equality or inequality, not piecewise linear and convex, or uses another
+        variable or a parameter without a value.
     """
     kind = type(constraint).__name__
     if kind not in ("Inequality", "Equality") or not hasattr(constraint, "expr"):
-        remedy = "pass an affine <= or == of CVXPY"
+        remedy = "pass a <= or == of CVXPY"
         raise InputError("constraint", f"a {kind}", remedy, value=constraint)
     expression, name = constraint.expr, variable.name()
-    if not expression.is_affine():
-        remedy = f"pass an affine one in {name}; a cap on information is LeakageCap(b)"
-        raise InputError("constraint", f"{constraint} is not affine", remedy)
     foreign = {name: f"the {name} of another problem"}
     others = [foreign.get(v.name(), v.name()) for v in expression.variables() if v is not variable]
     if others or not expression.variables():
@@ -55,20 +65,34 @@ def affine_rows(constraint: Any, variable: Any) -> list[tuple[FloatArray, float,
         if parameter.value is None:
             problem = f"{constraint} has a parameter {parameter.name()} without a value"
             raise InputError("constraint", problem, "give it one: a proof is of numbers")
-    kept, variable.value = variable.value, np.zeros(variable.shape)
-    try:
-        gradient = expression.grad[variable].toarray()
-        offset = np.asarray(expression.value, float).ravel(order="F")
-    finally:
-        variable.value = kept
-    relation = "==" if kind == "Equality" else "<="
-    sign = 1.0
-    if relation == "<=" and not constraint.args[0].variables():  # b ≤ ⟨A, Q⟩ was typed as ≥ b
-        relation, sign = ">=", -1.0
-    return [
-        (sign * column.reshape(variable.shape, order="F"), -sign * float(constant), relation)
-        for column, constant in zip(gradient.T, offset, strict=True)
+    affine = expression.is_affine()
+    if kind == "Equality" and not affine:
+        raise InputError("constraint", f"{constraint} is not affine", "pass a <= of CVXPY")
+    left, right = constraint.args
+    swapped = kind == "Inequality" and not left.variables()  # b ≤ ⟨A, Q⟩ was typed as ≥ b
+    sign, relation = (-1, ">=") if swapped else (1, "==" if kind == "Equality" else "<=")
+    if affine:  # all constants stand on the right
+        entries = pieces(expression, variable)
+        numbers = [-sign * float(entry[0, -1]) for entry in entries]
+    elif swapped or not right.variables():
+        entries = pieces(right if swapped else left, variable, sign)
+        entries = entries * expression.size if len(entries) == 1 else entries
+        number = np.asarray((left if swapped else right).value, float)
+        numbers = np.broadcast_to(number, expression.shape).ravel(order="F").tolist()
+    else:
+        entries = pieces(expression, variable)
+        numbers = [0.0] * len(entries)
+    rows = [
+        Row(
+            owned((sign * piece[:-1]).reshape(variable.shape, order="F")),
+            0.0 if affine else sign * float(piece[-1]),
+            place,
+            relation,
+        )
+        for place, entry in enumerate(entries)
+        for piece in entry
     ]
+    return rows, numbers
 
 
 # ---- what is added, as a criterion --------------------------------------------------------
@@ -128,80 +152,82 @@ class Stated(Criterion):
 
 
 class Affine(Criterion):
-    """⟨A, Q⟩ ≤ b, ≥ b or = b in the joint mass Q of the encoder's letters and the outputs."""
+    """⟨A, Q⟩ + c ≤ b, ≥ b or = b in the joint mass Q of the encoder's letters and the outputs.
+
+    Several rows may share one number: together they bound the greatest of them.
+    """
 
     by_law = False
 
-    def __init__(self, name: str, rows: Sequence[tuple[Exact, Any, str]]) -> None:
-        self.name = name
-        self.rows = tuple(
-            (
-                table(a, "constraint", "use finite numbers", negative=True),
-                typed(bound, name, negative=True),
-                relation,
-            )
-            for a, bound, relation in rows
-        )
+    def __init__(self, name: str, rows: Sequence[Row], bounds: Sequence[Any]) -> None:
+        self.name, self.rows = name, tuple(rows)
+        for row in self.rows:
+            table(row.coefficients, "constraint", "use finite numbers", negative=True)
+        self.bounds = tuple(typed(bound, name, negative=True) for bound in bounds)
 
     @classmethod
     def from_cvxpy(cls, name: str, constraint: Any, variable: Any) -> Affine:
-        """Return what an affine constraint of CVXPY says of one variable."""
-        return cls(name, affine_rows(constraint, variable))
+        """Return what a constraint of CVXPY says of one variable."""
+        return cls(name, *cvxpy_rows(constraint, variable))
 
     @property
     def value(self) -> Any:
-        return self.rows[0][1] if len(self.rows) == 1 else None
+        return self.bounds[0] if len(self.bounds) == 1 else None
 
     def stated(self, of: Lettering) -> str:
-        relation = {"<=": r"\le", ">=": r"\ge", "==": "="}[self.rows[0][2]]
-        name, one = upright(self.name), self.value is not None
-        bound = tex(float(self.value)) if one else rf"b_{{{name}, i}} \quad \forall\, i"
-        return rf"\langle A_{{{name if one else f'{name}, i'}}}, Q \rangle {relation} {bound}"
+        relation = {"<=": r"\le", ">=": r"\ge", "==": "="}[self.rows[0].relation]
+        name = upright(self.name)
+        bound = rf"b_{{{name}, i}}" if self.value is None else tex(float(self.value))
+        if len(self.rows) == 1:
+            return rf"\langle A_{{{name}}}, Q \rangle {relation} {bound}"
+        if len(self.rows) == len(self.bounds):
+            return rf"\langle A_{{{name}, i}}, Q \rangle {relation} {bound} \quad \forall\, i"
+        greatest = r"\min_k" if self.rows[0].relation == ">=" else r"\max_k"
+        each, index = ("", "k") if self.value is not None else (r" \quad \forall\, i", "ik")
+        left = rf"\langle A_{{{name}, {index}}}, Q \rangle + c_{{{name}, {index}}}"
+        return rf"{greatest} \left( {left} \right) {relation} {bound}{each}"
 
     def __repr__(self) -> str:
         if self.value is None:
             return self.name
-        relation = {"<=": "≤", ">=": "≥", "==": "="}[self.rows[0][2]]
+        relation = {"<=": "≤", ">=": "≥", "==": "="}[self.rows[0].relation]
         return f"{self.name} {relation} {float(self.value):.6g}"
 
     @property
     def numbers(self) -> Mapping[str, Any]:
-        """The bound of each row by its number, where there are several."""
-        several = self.rows if len(self.rows) > 1 else ()
-        return {str(i): bound for i, (_, bound, _) in enumerate(several)}
+        """The numbers by their places, where there are several."""
+        return dict(zip(map(str, count()), self.bounds, strict=False)) if self.value is None else {}
 
     def at(self, value: Real) -> Criterion:
-        ((a, _, relation),) = self.rows
-        return Affine(self.name, [(a, value, relation)])
+        return Affine(self.name, self.rows, [value])
 
     def with_number(self, key: str, value: Real) -> Criterion:
-        rows = [
-            (a, value if str(i) == key else bound, relation)
-            for i, (a, bound, relation) in enumerate(self.rows)
-        ]
-        return Affine(self.name, rows)
+        bounds = [value if str(i) == key else bound for i, bound in enumerate(self.bounds)]
+        return Affine(self.name, self.rows, bounds)
 
     def constraints(self, release: Any) -> Mapping[str, Rule]:
         """Return its rows; of any program's variable."""
         rules: dict[str, Rule] = {}
-        for i, (a, bound, relation) in enumerate(self.rows):
-            single = len(self.rows) == 1
-            number = Scalar.named(bound, "p" if single else f"p.{i}")
-            subscript = upright(self.name)
+        single, subscript = len(self.rows) == 1, upright(self.name)
+        for i, row in enumerate(self.rows):
+            key = "p" if self.value is not None else f"p.{row.place}"
+            number = Scalar.named(self.bounds[row.place], key) - Fraction(row.constant)
             words = Wording(
                 f"A_{{{subscript if single else f'{subscript}, i'}}}(@s)",
                 "x",
                 () if single else ("i",),
             )
-            total = Expression(self.name, cost=a, latex=subscript).worded(words)
-            sides = {"<=": total <= number, "==": total == number}
-            row = total >= number if relation == ">=" else sides[relation]
+            total = Expression(self.name, cost=row.coefficients, latex=subscript).worded(words)
+            rule = {"<=": total.__le__, ">=": total.__ge__, "==": total.__eq__}[row.relation]
             level = "" if single else f"b_{{{subscript}, i}}"
-            rules["" if single else str(i)] = replace(row, level=level)
+            rules["" if single else str(i)] = replace(rule(number), level=level)
         return rules
 
 
 def symmetrized(rule: Affine) -> Affine:
     """Return a rule of a symmetric matrix with symmetric coefficients."""
-    rows = [((np.asarray(a) + np.asarray(a).T) / 2, b, relation) for a, b, relation in rule.rows]
-    return Affine(rule.name, frozen(rows))
+
+    def symmetric(row: Row) -> Row:
+        return replace(row, coefficients=owned((row.coefficients + row.coefficients.T) / 2))
+
+    return Affine(rule.name, [symmetric(row) for row in rule.rows], rule.bounds)

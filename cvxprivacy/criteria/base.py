@@ -159,13 +159,13 @@ class Criterion(Frozen):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        cls.__signature__ = Parameter.signed(cls, positional=True)
+        cls.__signature__ = Parameter.signed(cls)
         reset_claims(cls, Criterion, _CLAIMS, {"constraints"})
 
     def __init__(self, *numbers: Any, **named: Any) -> None:
         declared = Parameter.of(type(self))
-        values = {**dict(zip(declared, numbers, strict=False)), **named}
-        if len(numbers) > len(declared) or values.keys() != declared.keys():
+        values = Parameter.placed(type(self), numbers, named)
+        if values.keys() != declared.keys():
             problem, remedy = f"{len(values)} numbers", f"pass {', '.join(declared) or 'none'}"
             raise InputError(type(self).__name__, problem, remedy)
         for key, value in values.items():

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.criteria.added import affine_rows
+from cvxprivacy.criteria.added import cvxpy_rows
 from cvxprivacy.criteria.base import Criterion, Words
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real, array as exact_array, plain, rational
@@ -471,7 +471,7 @@ class Linear(Criterion):
 
     @staticmethod
     def from_cvxpy(constraint: Any, problem: Any, *, name: str = "linear") -> list[Linear]:
-        """Return an affine CVXPY constraint on ``problem.variables["Q"]`` as certified rules.
+        """Return a CVXPY constraint on ``problem.variables["Q"]`` as certified rules.
 
         Build the constraint on an existing problem's variable, then pass the result in
         ``criteria`` of a new one; ``problem.with_constraint`` does both.
@@ -479,7 +479,7 @@ class Linear(Criterion):
         Parameters
         ----------
         constraint : cvxpy constraint
-            An affine ``<=``, ``>=`` or ``==``.
+            An affine ``<=``, ``>=`` or ``==``, or a convex piecewise linear ``<=``.
         problem : ChannelProblem
             The problem whose variable Q the constraint is on.
         name : str
@@ -488,12 +488,12 @@ class Linear(Criterion):
         Returns
         -------
         list of Linear
-            One for each scalar constraint.
+            One for each affine piece of each scalar constraint.
 
         Raises
         ------
         InputError
-            If the constraint is not affine, or uses another variable.
+            If the constraint is neither, or uses another variable.
         """
         text(name, "name")
         release = getattr(problem, "alphabet", None)
@@ -508,12 +508,13 @@ class Linear(Criterion):
             raise InputError("problem", "its Q is no law of (x, x̂): the user knows Z", remedy)
         w, x, m = len(release.source.w), len(release.source.x), release.m
         shape = (x, m) if release.encoder == "x" else (w * x, m)
-        rows = affine_rows(constraint, problem.variables["Q"])
+        rows, bounds = cvxpy_rows(constraint, problem.variables["Q"])
         rules = []
-        for i, (coefficients, bound, relation) in enumerate(rows):
-            sign, sense = (-1, "<=") if relation == ">=" else (1, relation)
+        for i, row in enumerate(rows):
+            sign, sense = (-1, "<=") if row.relation == ">=" else (1, row.relation)
+            bound = Fraction(bounds[row.place]) - Fraction(row.constant)
             matrix = np.zeros(shape)
-            matrix[release.support] = sign * coefficients
+            matrix[release.support] = sign * row.coefficients
             label = f"{name}[{i}]" if len(rows) > 1 else name
             costs = matrix if release.encoder == "x" else matrix.reshape(w, x, m)
             rules.append(Linear(costs, sign * bound, name=label, sense=sense))

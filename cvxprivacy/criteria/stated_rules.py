@@ -17,7 +17,7 @@ from cvxprivacy.programs.parameter import Parameter, tracing
 from cvxprivacy.programs.side_conditions import Rule, renamed
 from cvxprivacy.programs.worst import Worst, each_part, indexed, parts_of
 
-__all__ = ["at", "names_of", "refuse_untraced", "stated_rules"]
+__all__ = ["at", "names_of", "numbers_of", "refuse_untraced", "stated_rules"]
 
 
 def stated_rules(
@@ -112,7 +112,12 @@ def at(criteria: Mapping[str, Criterion], name: str, value: Real) -> dict[str, C
 
 def names_of(rules: Rules, objective: Expression | Worst) -> set[str]:
     """Return the names of rules, of their parts, and of the numbers that were typed."""
-    parts = {key: rule for group in rules.values() for key, rule in group.items()}
-    places: tuple[Any, ...] = (*parts.values(), *parts_of(objective).values())
-    symbols = (s for place in places for s in place.derivatives)
-    return {*rules, *parts, *(symbol.name for symbol in symbols)}
+    parts = {key for group in rules.values() for key in group}
+    return {*rules, *parts, *numbers_of(rules, objective)}
+
+
+def numbers_of(rules: Rules, objective: Expression | Worst) -> list[str]:
+    """Return the names of the numbers that were typed, as prices have them."""
+    rows = (rule for group in rules.values() for rule in group.values())
+    places: tuple[Any, ...] = (*parts_of(objective).values(), *rows)
+    return list(dict.fromkeys(symbol.name for place in places for symbol in place.derivatives))

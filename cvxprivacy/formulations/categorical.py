@@ -69,6 +69,10 @@ class CategoricalProblem(Problem[Solution]):
         self.masses = np.sort(law[law > 0])
         self._letters = Masses(self.masses, self.total)
 
+    @cached_property
+    def _letters(self) -> Masses:
+        return Masses(self.masses, self.total)
+
     # ---- the water level -----------------------------------------------------------------
 
     @cached_property

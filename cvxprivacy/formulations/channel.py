@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from cvxprivacy.criteria.added import Affine, Stated
 from cvxprivacy.criteria.base import Criterion, by_name, criteria_listed
-from cvxprivacy.criteria.stated_rules import at, names_of, stated_rules
+from cvxprivacy.criteria.stated_rules import at, names_of, numbers_of, stated_rules
 from cvxprivacy.errors import InfeasibleError, InputError
 from cvxprivacy.exact import Real
 from cvxprivacy.formulations.problem import MadeOf, Problem
@@ -48,6 +48,8 @@ class ChannelProblem(Problem[Solution]):
         Joint law of W and X, and of Z where somebody knows it.
     distortion : Distortion or array_like, shape (|X|, |X̂|) or (|W|, |X|, |X̂|)
         d(x, x̂) or d(w, x, x̂), ≥ 0; its columns are what may be released.
+    *values : number
+        The parameters that the subclass declares, in their order.
     encoder : {"x", "wx"}
         What the randomisation sees: X alone, or W and X.
     side_information : {None, "decoder", "both"}
@@ -103,13 +105,13 @@ class ChannelProblem(Problem[Solution]):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        cls.__signature__ = Parameter.signed(cls, positional=False)
+        cls.__signature__ = Parameter.signed(cls)
 
     def __init__(
         self,
         source: DiscreteSource,
         distortion: Distortion | npt.ArrayLike,
-        *,
+        *values: Any,
         encoder: str = "x",
         side_information: str | None = None,
         criteria: Sequence[Criterion] = (),
@@ -121,7 +123,7 @@ class ChannelProblem(Problem[Solution]):
         options: Any = {"encoder": encoder, "side_information": side_information, "units": units}
         options["laws"] = with_letters_of(laws, source)
         self.alphabet, self.units = Alphabet(source, distortion, **options), units
-        Parameter.fill(self, numbers)
+        Parameter.fill(self, Parameter.placed(type(self), values, numbers))
         self.alphabet = self._outputs(self.alphabet)
         _ = self.rules  # what cannot be stated is refused now
 
@@ -179,6 +181,9 @@ class ChannelProblem(Problem[Solution]):
     def _taken(self) -> set[str]:
         upper = {"cap"} if self.program.upper is not None else set()
         return {"mass", "floor"} | upper | {*names_of(self.rules, self._formulated[0])}
+
+    def _numbers(self) -> list[str]:
+        return numbers_of(self.rules, self._formulated[0])
 
     def _criteria(self) -> dict[str, Criterion]:
         """Return criteria and added constraints by their names among the constraints."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from flint import fmpq_mat
 
 from cvxprivacy.criteria.added import Affine, Stated, symmetrized
 from cvxprivacy.criteria.base import Criterion
-from cvxprivacy.criteria.stated_rules import names_of, stated_rules
+from cvxprivacy.criteria.stated_rules import names_of, numbers_of, stated_rules
 from cvxprivacy.errors import InfeasibleError, InputError
 from cvxprivacy.exact import Exact, array
 from cvxprivacy.formulations.problem import Problem
@@ -122,6 +122,12 @@ class CovarianceProblem(Problem[GaussianSolution]):
         self.weighted = weights is not None
         self.cost = self._embedded(self._weighing(weights))
         self.caps = {} if cap is None else {"cap": self._cap(cap)}
+
+    def _seal(self) -> Self:
+        super()._seal()
+        if "source" in vars(self):  # not of a closed form, whose matrices are made when asked for
+            _ = self._formulated  # what cannot be stated is refused now that all is typed
+        return self
 
     def _weighing(self, weights: Any) -> fmpq_mat:
         """Return C as it was typed, proved semidefinite."""
@@ -288,6 +294,9 @@ class CovarianceProblem(Problem[GaussianSolution]):
     def _taken(self) -> set[str]:
         reserved = {"0 ≼ Σ", "Σ ≼ Cov(V | Z)", *self.caps}
         return reserved | names_of({"": self._rows}, self._formulated[0])
+
+    def _numbers(self) -> list[str]:
+        return numbers_of({"": self._rows}, self._formulated[0])
 
     # ---- in print ------------------------------------------------------------------------
 

@@ -97,6 +97,9 @@ class FillingProblem(CovarianceProblem):
         pairs = zip(self._offsets, caps, strict=True)
         return [min(max(self.level - offset, Fraction(0)), cap) for offset, cap in pairs]
 
+    def _numbers(self) -> list[str]:
+        return [self._total]
+
     # ---- as a covariance program ---------------------------------------------------------
 
     @cached_property

@@ -13,11 +13,11 @@ from cvxprivacy.criteria.stated_rules import at, refuse_untraced
 from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
 from cvxprivacy.exact import Real
 from cvxprivacy.frozen import Frozen, FrozenDict, frozen
-from cvxprivacy.programs.expression import Constraint, Expression
+from cvxprivacy.programs.expression import Constraint, Expression, refuse_nonconvex
 from cvxprivacy.programs.latex import displayed, plain
 from cvxprivacy.programs.notation import upright
 from cvxprivacy.programs.parameter import Parameter, tracing
-from cvxprivacy.programs.worst import Worst, each_part
+from cvxprivacy.programs.worst import Worst, each_part, parts_of
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.solvers.driver import Outcome, checked
 from cvxprivacy.solvers.family import Family
@@ -48,6 +48,10 @@ class Restatable(Frozen):
     def _maker(self) -> Callable[..., Self]:
         """What made the problem of its arguments: its class, or another way into it."""
         return type(self)
+
+    def _compared(self) -> dict[str, Any]:
+        stored = super()._compared()  # by place or by name, it is the same problem
+        return {name: value for name, value in stored.items() if name != "_arguments"}
 
     def _remedy(self, name: str) -> str:
         return f"a problem is a value; problem.at({name}=…) returns another one"
@@ -101,7 +105,12 @@ class Restatable(Frozen):
         if part and isinstance(arguments.get(part[1]), Mapping) and part[2] in arguments[part[1]]:
             return {**arguments, part[1]: {**arguments[part[1]], part[2]: value}}, added
         problem = f"a {type(self).__name__} has no number of this name"
-        raise InputError(name, problem, "use the name of one of its constraints")
+        raise InputError(name, problem, f"use {' or '.join(self._numbers()) or 'none'}")
+
+    def _numbers(self) -> list[str]:
+        """Return the names of the numbers that were typed."""
+        declared = Parameter.of(type(self))
+        return [name for name in declared if getattr(self, name, None) is not None]
 
 
 def _made(
@@ -159,8 +168,15 @@ class Problem(Restatable, Generic[Answer]):
             remedy = 'return the objective and constraints by name: self.risk, {"budget": …}'
             raise InputError("formulation", f"{type(stated).__name__} was returned", remedy)
         objective, constraints = stated
+        rows = each_part(constraints)
+        for name, part in {"objective": objective, **rows}.items():
+            kind = (Expression | Worst) if part is objective else Constraint
+            if not isinstance(part, kind):
+                remedy = "state it in quantities: self.risk, self.distortion <= self.budget"
+                raise InputError(name, f"a {type(part).__name__}", remedy, value=part)
         numbers = [k for k in Parameter.of(type(self)) if getattr(self, k) is not None]
-        refuse_untraced(numbers, objective, each_part(constraints))
+        refuse_untraced(numbers, objective, rows)
+        refuse_nonconvex(parts_of(objective).values(), rows)
         return objective, constraints
 
     def quantities(self) -> Mapping[str, Expression]:
@@ -177,8 +193,10 @@ class Problem(Restatable, Generic[Answer]):
         name : str
             Its name among constraints, duals and prices.
         constraint : cvxpy constraint, Criterion, or comparison of the problem's quantities
-            An affine ``<=`` or ``==`` in ``problem.variables``; ``problem.risk <= 0.1``; or any
-            criterion.
+            An affine ``<=`` or ``==`` in ``problem.variables``; a bound from above on ``max``,
+            ``maximum``, ``abs``, ``norm1``, ``norm_inf`` or ``sum_largest`` of affine ones (from
+            below on ``min``), each affine piece of which becomes a row, at most 1,024;
+            ``problem.risk <= 0.1``; or any criterion.
 
         Raises
         ------
@@ -193,6 +211,11 @@ class Problem(Restatable, Generic[Answer]):
         >>> Q = problem.variables["Q"]
         >>> round(problem.with_constraint("mine", Q[0, 1] <= 0.01).solve().value, 4)
         0.1123
+        >>> import cvxpy as cp
+        >>> one_way = problem.with_constraint("worst move", cp.maximum(Q[0, 1], Q[1, 0]) <= 0.05)
+        >>> solution = one_way.solve()  # D = 0.1, by either move
+        >>> round(solution.value, 4), round(solution.prices["worst move"], 3)
+        (0.1733, -1.86)
         """
         if text(name, "name") in self._taken():
             problem = f"there is a constraint {name!r} already"

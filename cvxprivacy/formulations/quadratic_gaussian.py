@@ -92,7 +92,6 @@ class QuadraticGaussian(CovarianceProblem):
         self.budget = budget
         self.entropy = None if entropy is None else typed(entropy, "entropy", negative=True)
         self._refuse_nothing(self.budget)
-        _ = self._formulated  # which refuses budgets of what is no key
 
     def formulation(self) -> Formulation:
         budgets = QuadraticGaussian.budget.each(self)

@@ -45,7 +45,7 @@ from cvxprivacy.exact import Exact, FloatArray, floats, is_sparse
 from cvxprivacy.frozen import FrozenFields, core, frozen
 from cvxprivacy.leakage import Leakage, MutualInformation
 from cvxprivacy.model.information import nat
-from cvxprivacy.programs.expression import Constraint, Expression
+from cvxprivacy.programs.expression import Constraint, Expression, refuse_nonconvex
 from cvxprivacy.programs.notation import listed
 from cvxprivacy.programs.side_conditions import Auxiliary, Excess
 from cvxprivacy.programs.worst import Worst, parts_of
@@ -424,21 +424,15 @@ def _check(program: ChannelProgram) -> None:
         _check_term(program, name, term)
     for part in program.objectives.values():
         _check_term(program, "objective", part)
-        if any((w < 0).any() for w in part.columns(m).values()):
-            problem = "not convex: information weighed by a number below 0"
-            raise InputError("objective", problem, "minimise information: no proof maximises it")
     for name, row in program.constraints.items():
         _check_term(program, name, row.expression)
-        weights = row.expression.columns(m).values()
-        if any((w < 0).any() for w in weights) or (row.sense == "==" and row.expression.weights):
-            problem = "not convex: information bounded from below, or equal to a number"
-            raise InputError(name, problem, "bound it from above, or equivocation from below")
         if row.radius < 0 or row.expression.cost_radius < 0 or row.expression.constant_radius < 0:
             raise InputError(name, "a negative radius", "pass a distance")
         if isinstance(row.bound, tuple) and (not row.per_output or len(row.bound) != m):
             raise InputError(name, f"{len(row.bound)} bounds", f"pass one, or {m} per output")
         if row.per_output and row.expression.constant:
             raise InputError(name, "a constant in a row per output", "put it into the bound")
+    refuse_nonconvex(program.objectives.values(), program.constraints)
     low: Any = 0 if program.lower is None else program.lower
     high: Any = 1 if program.upper is None else program.upper
     for bounds in (program.lower, program.upper):

@@ -8,6 +8,7 @@ affine in them, and knows its derivative by each.
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -17,19 +18,21 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from cvxprivacy.additive import AdditiveCost, Cost, dense, floats, plus as added, times as product
+from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, FloatArray, alike, array as exact_array, plus, rational, written
 from cvxprivacy.frozen import FrozenDict, FrozenFields
 from cvxprivacy.programs.notation import listed, tex
 from cvxprivacy.programs.parameter import Scalar, Symbol
+from cvxprivacy.programs.quantity import Quantity
 from cvxprivacy.validation import table, typed
 
-__all__ = ["Constraint", "Expression", "Minimize"]
+__all__ = ["Constraint", "Expression", "Minimize", "refuse_nonconvex"]
 
 Sense = Literal["<=", "=="]
 
 
 @dataclass(frozen=True, eq=False)
-class Expression(FrozenFields):
+class Expression(Quantity, FrozenFields):
     """A named quantity Σ_k Σ_y α_k(y) Φ_k(y) + ⟨C, Q⟩ + c of the release.
 
     Attributes
@@ -117,7 +120,7 @@ class Expression(FrozenFields):
     # ---- algebra -------------------------------------------------------------------------
 
     def __add__(self, other: Any) -> Expression:
-        if isinstance(other, int | float | Fraction | Scalar):
+        if isinstance(other, numbers.Real | Scalar):
             other = _constant(other)
         if not isinstance(other, Expression):
             return NotImplemented
@@ -155,11 +158,10 @@ class Expression(FrozenFields):
             },
         )
 
-    __radd__ = __add__
-
     def __mul__(self, factor: Any) -> Expression:
-        if isinstance(factor, Expression):
-            raise TypeError("a product of two quantities of a release is not convex")
+        if isinstance(factor, Quantity):
+            remedy = "weigh each by a number and add them"
+            raise TypeError(f"a product of two quantities of a release is not convex: {remedy}")
         if not isinstance(factor, Scalar):
             factor = Scalar(_number(factor, "factor"))
         by, radius = factor.enclosure
@@ -190,16 +192,17 @@ class Expression(FrozenFields):
             derivatives=derivatives,
         )
 
-    __rmul__ = __mul__
-
-    def __neg__(self) -> Expression:
-        return self * -1
-
-    def __sub__(self, other: Any) -> Expression:
-        return self + -other
-
-    def __rsub__(self, other: Any) -> Expression:
-        return -self + other
+    def __truediv__(self, divisor: Any) -> Expression:
+        if isinstance(divisor, Quantity):
+            remedy = "a ratio ≤ b is stated as numerator <= b * denominator"
+            raise TypeError(f"a ratio of two quantities of a release is not convex: {remedy}")
+        if isinstance(divisor, Scalar):
+            remedy = "type its inverse, and multiply by that"
+            raise TypeError(f"a quotient by a number that is typed is not affine in it: {remedy}")
+        by = rational(_number(divisor, "divisor"))
+        if not by:
+            raise ZeroDivisionError(f"{self.name or 'a quantity'} is divided by 0")
+        return self * (1 / by)
 
     def __le__(self, bound: Any) -> Constraint:
         return Constraint.between(self, "<=", bound)
@@ -211,11 +214,6 @@ class Expression(FrozenFields):
         shown = less.expression.named(f"-1 {self.name}", self.latex)
         return replace(less, expression=shown, relation=r"\ge")
 
-    def __lt__(self, bound: Any) -> Constraint:
-        raise TypeError("a strict inequality has no optimum: state it with <= or >=")
-
-    __gt__ = __lt__
-
     def __eq__(self, bound: object) -> Constraint:  # type: ignore[override]  # as CVXPY's
         return replace(Constraint.between(self, "==", bound), relation="=")
 
@@ -224,6 +222,11 @@ class Expression(FrozenFields):
     @property
     def _constant(self) -> bool:
         return not self.weights and self.cost is None
+
+    @property
+    def convex(self) -> bool:
+        """Whether no information has a weight below 0."""
+        return not any(np.any(np.asarray(weight) < 0) for weight in self.weights.values())
 
     # ---- as numbers ----------------------------------------------------------------------
 
@@ -265,6 +268,23 @@ class Expression(FrozenFields):
 def Minimize(expression: Expression) -> Expression:
     """Return ``expression``; it only makes a formulation read like the paper's program."""
     return expression
+
+
+def refuse_nonconvex(objectives: Iterable[Expression], rows: Mapping[str, Constraint]) -> None:
+    """Refuse a program that is not convex in the release, and so has no certificate.
+
+    Raises
+    ------
+    InputError
+        For information that is maximised, bounded from below, or set equal to a number.
+    """
+    if not all(objective.convex for objective in objectives):
+        problem = "not convex: information weighed by a number below 0"
+        raise InputError("objective", problem, "minimise information: no proof maximises it")
+    for name, row in rows.items():
+        if not row.expression.convex or (row.sense == "==" and not row.linear):
+            problem = "not convex: information bounded from below, or equal to a number"
+            raise InputError(name, problem, "bound it from above, or equivocation from below")
 
 
 @dataclass(frozen=True, eq=False)

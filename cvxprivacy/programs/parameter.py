@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import math
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -368,31 +368,57 @@ class Parameter:
                 setattr(instance, name, None)
 
     @staticmethod
-    def signed(owner: type, *, positional: bool) -> inspect.Signature:
-        """Return the signature of a class, with its parameters in place of ``numbers``.
+    def signed(owner: type) -> inspect.Signature:
+        """Return the signature of a class, with its parameters in place of ``*values, **numbers``.
 
         Parameters
         ----------
         owner : type
             The class.
-        positional : bool
-            Whether they may be passed by place.
         """
         init = owner.__init__  # type: ignore[misc]  # of this very class
         parameters = list(inspect.signature(init).parameters.values())[1:]
         others = [p for p in parameters if "VAR" not in p.kind.name]
         if len(others) == len(parameters):  # it says what it takes
             return inspect.Signature(parameters)
-        kinds = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
-        kind = kinds[positional]
+        empty, placed = inspect.Parameter.empty, inspect.Parameter.POSITIONAL_OR_KEYWORD
         declared = [
-            inspect.Parameter(
-                name, kind, default=None if parameter.optional else inspect.Parameter.empty
-            )
+            inspect.Parameter(name, placed, default=None if parameter.optional else empty)
             for name, parameter in Parameter.of(owner).items()
             if name not in {p.name for p in others}
         ]
-        return inspect.Signature([*others, *declared])
+        by_name = inspect.Parameter.KEYWORD_ONLY
+        defaults = [p.default is not empty for p in declared]
+        if defaults != sorted(defaults):  # no place after one that may be left out
+            declared = [p.replace(kind=by_name) for p in declared]
+        return inspect.Signature(sorted([*others, *declared], key=lambda p: p.kind == by_name))
+
+    @staticmethod
+    def placed(owner: type, values: Sequence[Any], numbers: Mapping[str, Any]) -> dict[str, Any]:
+        """Return numbers by name, those first that were passed by place.
+
+        Parameters
+        ----------
+        owner : type
+            The class that declares them.
+        values : sequence of number
+            In the order of their declaration.
+        numbers : mapping of str to number
+            By name.
+
+        Raises
+        ------
+        InputError
+            For more numbers than are declared, or one that is passed twice.
+        """
+        names = list(Parameter.of(owner))
+        if len(values) > len(names):
+            problem, remedy = f"{len(values)} numbers", f"pass {', '.join(names) or 'none'}"
+            raise InputError(owner.__name__, problem, remedy)
+        by_place = dict(zip(names, values, strict=False))
+        for name in by_place.keys() & numbers.keys():
+            raise InputError(name, "passed by place and by name", f"pass {name}= once")
+        return {**by_place, **numbers}
 
 
 class AttributeParameter(Parameter):

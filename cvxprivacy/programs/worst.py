@@ -12,12 +12,13 @@ from typing import Any
 
 from cvxprivacy.frozen import FrozenDict
 from cvxprivacy.programs.expression import Constraint, Expression
+from cvxprivacy.programs.quantity import Quantity
 
 __all__ = ["Worst", "each_part", "first_part", "indexed", "parts_of"]
 
 
 @dataclass(frozen=True, eq=False)
-class Worst:
+class Worst(Quantity):
     """The greatest of several quantities, each by the name of its law ("" that of the source).
 
     Sums, multiples and comparisons are those of the parts, law by law.
@@ -69,21 +70,11 @@ class Worst:
         pairs = self._paired(other)
         return NotImplemented if pairs is None else Worst({k: a + b for k, (a, b) in pairs.items()})
 
-    __radd__ = __add__
-
     def __mul__(self, factor: Any) -> Worst:
         return self._each(lambda part: part * factor)
 
-    __rmul__ = __mul__
-
-    def __neg__(self) -> Worst:
-        return self * -1
-
-    def __sub__(self, other: Any) -> Worst:
-        return self + -other
-
-    def __rsub__(self, other: Any) -> Worst:
-        return -self + other
+    def __truediv__(self, divisor: Any) -> Worst:
+        return self._each(lambda part: part / divisor)
 
     def _compared(self, other: Any, compare: Callable[[Any, Any], Constraint]) -> Any:
         pairs = self._paired(other)

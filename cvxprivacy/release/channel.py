@@ -248,7 +248,9 @@ class Channel(Frozen):
 
     # ---- its use -------------------------------------------------------------------------
 
-    def apply(self, values: Any, *, seed: int | np.random.Generator, row_id: Any = None) -> Any:
+    def apply(
+        self, values: Any, *, seed: int | np.random.Generator | None = None, row_id: Any = None
+    ) -> Any:
         """Draw a released letter for each record.
 
         Parameters
@@ -256,13 +258,14 @@ class Channel(Frozen):
         values : frame, series or array_like
             Input letters, tuples where the inputs are tuples.  Of a frame, the columns are
             found by name if the channel was made from a table, else counted off.
-        seed : int or numpy.random.Generator
-            The risk of the release holds only while nobody can guess it: use a fresh one of
-            many bits, such as ``secrets.randbits(128)``.
+        seed : int or numpy.random.Generator, optional
+            By default the system's own randomness, which nobody can repeat.  The risk of a release
+            holds only while nobody can guess the seed: of one that is to be repeated keep many
+            secret bits, such as ``secrets.randbits(128)``.
         row_id : column name of a frame, or array_like, optional
             A name of each record.  Its draw then depends on seed and name alone, not on its
             place: the same record meets the same draw in another order, batch or month (so that
-            repeated releases cannot be averaged).  Keep the seed secret.
+            repeated releases cannot be averaged).  It takes the same seed, kept secret.
 
         Returns
         -------

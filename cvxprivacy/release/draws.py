@@ -19,15 +19,13 @@ class Draws:
 
     Parameters
     ----------
-    seed : int or numpy.random.Generator
+    seed : int, numpy.random.Generator or None
+        None takes the system's own randomness: nobody can repeat it, nor guess it.
     keyed : bool
         For records with names: a keyed hash (BLAKE2b) of the name.
     """
 
-    def __init__(self, seed: int | np.random.Generator, *, keyed: bool) -> None:
-        if seed is None:
-            remedy = "pass a whole number ≥ 0 or a numpy.random.Generator"
-            raise InputError("seed", "None (chance must be repeatable)", remedy)
+    def __init__(self, seed: int | np.random.Generator | None, *, keyed: bool) -> None:
         self.generator = generator(seed)
         self.key = self.generator.bytes(32) if keyed else None
         self._start = self.generator.bit_generator.state

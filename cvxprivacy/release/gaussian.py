@@ -103,15 +103,16 @@ class GaussianRelease(Frozen):
         noise = matrix_html("covariance of the noise", self.noise, names, names, shaded=False)
         return facts_html(repr(self), [("released", brief(self.outputs))], gain + noise)
 
-    def apply(self, values: Any, *, seed: int | np.random.Generator) -> Any:
+    def apply(self, values: Any, *, seed: int | np.random.Generator | None = None) -> Any:
         """Draw a released vector for each record.
 
         Parameters
         ----------
         values : frame or array_like, shape (N, k)
             Columns ``inputs``: by name in a frame, else in their order; N may be left out.
-        seed : int or numpy.random.Generator
-            Of the noise: whoever knows it can subtract the noise.  Keep it secret.
+        seed : int or numpy.random.Generator, optional
+            Of the noise; by default the system's own randomness.  Whoever knows the seed can
+            subtract the noise: keep it secret.
 
         Returns
         -------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -82,8 +84,8 @@ def test_what_one_who_begins_may_write_is_refused_in_words():
     for strict in (lambda p: p.distortion < p.budget, lambda p: p.budget > p.distortion):
         with pytest.raises(TypeError, match="strict"):
             stated_by(lambda p, strict=strict: (p.risk, {"budget": strict(p)}))
-    least = stated_by(lambda p: (p.distortion, {"rate": p.rate >= p.budget}))
-    refused(least.solve, "rate", "from above")
+    least = lambda p: (p.distortion, {"rate": p.rate >= p.budget})  # noqa: E731
+    refused(lambda: stated_by(least), "rate", "from above")
     kind = type("Bare", (cpv.ChannelProblem,), {"formulation": lambda p: (p.risk, {})})
     refused(lambda: kind(counted(), D5, budget=0.3), "budget", "cpv.Parameter()")
 
@@ -98,3 +100,43 @@ def test_a_measure_that_no_proof_knows_is_refused():
         refused(state, "leakage", "'mine'", "subclass")
     bare = type("Bare", (cpv.leakage.Leakage,), {})
     refused(lambda: cpv.LeakageCap(0.3, leakage=bare()), "leakage", "'Bare'", "subclass")
+
+
+@pytest.mark.parametrize(
+    ("problem", "numbers"),
+    [
+        (cpv.PrivacyDistortion(counted(), D5, 0.5, criteria=[Both(0.2, 0.4), cpv.TCloseness(0.1)]),
+         "budget or both.p or both.d or t_closeness"),
+        (cpv.MinimumDistortion(counted(), D5, [cpv.TCloseness(0.1)]), "t_closeness"),
+        (cpv.PrivacyDistortion(counted(), D5, price=0.1), "price"),
+        (cpv.RateDistortionEquivocation(counted(), D5, 0.5, max_leakage=0.2),
+         "budget or max_leakage"),
+        (cpv.HammingWaterFilling([0.5, 0.5], 0.1), "budget"),
+        (cpv.BoxWaterFilling([0.5, 1], [1, 1], 0.1), "total"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)  # fmt: skip
+def test_a_misspelt_number_is_told_what_there_is(problem, numbers):
+    assert refused(lambda: problem.at(bugdet=0.1), "bugdet").remedy == f"use {numbers}"
+
+
+class TwoNumbers(cpv.ChannelProblem):
+    budget = cpv.Parameter()
+    most = cpv.Parameter(optional=True)
+
+    def formulation(self):
+        rows = {"budget": self.distortion <= self.budget}
+        return self.risk, rows | ({} if self.most is None else {"most": self.rate <= self.most})
+
+
+def test_numbers_are_passed_by_place_or_by_name():
+    by_place = TwoNumbers(counted(), D5, 0.3, 1.5)
+    assert (by_place.budget, by_place.most) == (0.3, 1.5)
+    assert by_place == TwoNumbers(counted(), D5, most=1.5, budget=0.3)
+    assert by_place.at(most=1.2) == TwoNumbers(counted(), D5, 0.3, most=1.2)
+    assert TwoNumbers(counted(), D5, 0.3).most is None
+    names = list(inspect.signature(TwoNumbers).parameters)
+    assert names[:5] == ["source", "distortion", "budget", "most", "encoder"]
+    refused(lambda: TwoNumbers(counted(), D5, 0.3, budget=0.3), "budget")
+    refused(lambda: TwoNumbers(counted(), D5, 1, 2, 3), "TwoNumbers")
+    refused(lambda: TwoNumbers(counted(), D5), "budget")

@@ -207,9 +207,16 @@ def test_a_seed_decides_everything_and_a_generator_goes_on(channel):
     assert channel.apply(pd.Series(values), seed=5).tolist() == once
     assert [*channel.apply(values[:40], seed=rng), *channel.apply(values[40:], seed=rng)] == once
     assert list(channel.apply(values, seed=rng)) != once
-    for seed in (None, -1, "five"):
+    for seed in (-1, "five"):
         with pytest.raises(cpv.InputError, match="^seed"):
             channel.apply(["a"], seed=seed)
+
+
+def test_without_a_seed_nobody_repeats_a_release(channel):
+    values = ["c"] * 400
+    assert list(channel.apply(values)) != list(channel.apply(values, seed=None))
+    names = list(range(400))  # nor by the names of records: their key is drawn, too
+    assert list(channel.apply(values, row_id=names)) != list(channel.apply(values, row_id=names))
 
 
 # ---- letters of probability zero ---------------------------------------------------------

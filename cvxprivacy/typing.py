@@ -1,0 +1,40 @@
+"""Types to annotate programs and criteria of one's own with.
+
+``Formulation`` is what :meth:`ChannelProblem.formulation` returns; what
+:meth:`Criterion.constraints` returns is a mapping of names to ``Rule``.
+
+>>> from collections.abc import Mapping
+>>> import cvxprivacy as cpv
+>>> from cvxprivacy.typing import Alphabet, Formulation, Rule
+>>> class LeastRate(cpv.ChannelProblem):
+...     budget = cpv.Parameter()
+...
+...     def formulation(self) -> Formulation:
+...         return self.rate, {"budget": self.distortion <= self.budget}
+>>> class RareOutputs(cpv.Criterion):
+...     name = "rare_outputs"
+...     share = cpv.Parameter()
+...
+...     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
+...         return {"": release.mass().each() <= self.share}
+>>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+>>> round(LeastRate(source, cpv.hamming(2), 0.2, criteria=[RareOutputs(0.5)]).solve().value, 4)
+0.2781
+"""
+
+from cvxprivacy.formulations.problem import Formulation
+from cvxprivacy.programs.alphabet import Alphabet
+from cvxprivacy.programs.expression import Constraint, Expression
+from cvxprivacy.programs.quantity import Quantity
+from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds, Rule
+
+__all__ = [
+    "Alphabet",
+    "Auxiliary",
+    "Constraint",
+    "EntryBounds",
+    "Expression",
+    "Formulation",
+    "Quantity",
+    "Rule",
+]
