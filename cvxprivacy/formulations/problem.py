@@ -213,9 +213,9 @@ class Problem(Restatable, Generic[Answer]):
         0.1123
         >>> import cvxpy as cp
         >>> one_way = problem.with_constraint("worst move", cp.maximum(Q[0, 1], Q[1, 0]) <= 0.05)
-        >>> solution = one_way.solve()  # D = 0.1, by either move
+        >>> solution = one_way.solve()  # D = 0.1, and twice the slope there
         >>> round(solution.value, 4), round(solution.prices["worst move"], 3)
-        (0.1733, -1.86)
+        (0.1733, -1.811)
         """
         if text(name, "name") in self._taken():
             problem = f"there is a constraint {name!r} already"

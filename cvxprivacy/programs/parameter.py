@@ -192,6 +192,12 @@ class Scalar:
             raise TypeError("a number that is typed cannot divide: use its logarithm")
         return self * (1 / rational(other))
 
+    def __rtruediv__(self, other: Any) -> Any:
+        raise TypeError("a number that is typed cannot divide: use its logarithm")
+
+    def __pow__(self, exponent: Any) -> Any:
+        raise TypeError("a power of a number that is typed is not affine in it: type the power")
+
     def log(self, units: str = "nats") -> Scalar:
         """Return its logarithm, in bits or in nats."""
         with ctx.workprec(PRECISION):

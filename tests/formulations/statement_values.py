@@ -150,7 +150,10 @@ class Values:
                 values = np.asarray(rule.values, float)
                 self.symbols["v"] = lambda b, a, g, v=values: float(v[a[0][1]])
             if kind == "Affine":
-                rows = [(np.asarray(a, float), float(bound)) for a, bound, _ in rule.rows]
+                rows = [
+                    (np.asarray(row.coefficients), float(rule.bounds[row.place]) - row.constant)
+                    for row in rule.rows
+                ]
                 self.domains["i"] = list(range(len(rows)))
                 self.symbols[_tokens(f"A_{{{upright(name)}}}")] = self._numbered(rows, 0)
                 self.symbols[_tokens(f"b_{{{upright(name)}}}")] = self._numbered(rows, 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 
+import cvxpy as cp
 import numpy as np
 import pytest
 
@@ -97,6 +98,7 @@ def problems():
     q = plain.variables["Q"]
     yield "added", plain.with_constraint("mine", q[0, :2] <= 0.125)
     yield "added from below", plain.with_constraint("mine", q[0, 3] >= 0.05)
+    yield "norm", plain.with_constraint("mine", cp.norm_inf(q[0] - 0.1) <= 0.05)
     yield "sums", plain.with_constraint("mine", plain.rate + 0.5 * plain.distortion <= 1.25)
     yield "each", plain.with_constraint("mine", plain.risk.each() <= 0.06)
 

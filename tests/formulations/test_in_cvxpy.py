@@ -148,8 +148,8 @@ def test_sigma_takes_constraints_too():
     ("state", "argument", "piece"),
     [
         (lambda q: cp.sum_squares(q) <= 1, "constraint", "LeakageCap"),
-        (lambda q: cp.sum(cp.entr(q)) >= 1, "constraint", "not affine"),
-        (lambda q: cp.norm(q, 1) <= 1, "constraint", "not affine"),
+        (lambda q: cp.sum(cp.entr(q)) >= 1, "constraint", "not convex piecewise linear"),
+        (lambda q: cp.norm(q, 1) >= 1, "constraint", "not convex piecewise linear"),
         (lambda q: cp.Variable(name="mine") <= q[0, 0], "constraint", "uses mine"),
         (lambda q: cp.Variable(q.shape, name="Q") <= 1, "constraint", "the Q of another problem"),
         (lambda q: cp.SOC(q[0, 0], q[1]), "constraint", "SOC"),
