@@ -34,6 +34,7 @@ from cvxprivacy.exact import Real, floats
 from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.frontiers.curve import Number, rounded
 from cvxprivacy.frontiers.explore import Progress, explore
+from cvxprivacy.frontiers.membership import Membership
 from cvxprivacy.frontiers.weighted import WeightedProblem
 from cvxprivacy.frozen import Frozen
 from cvxprivacy.results.solution import Solution
@@ -43,33 +44,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = ["Membership", "Surface", "Tessellation", "surface"]
-
-
-class Membership(str):
-    """``"inside"``, ``"outside"`` or ``"within tol"``, with its certificate.
-
-    Attributes
-    ----------
-    weights : dict of int to Fraction
-        Inside: of the vertices whose mixture is as good as the point in all three coordinates.
-    plane : (Fraction, Fraction, Fraction, Fraction) or None
-        Outside: (w, s) with w·p < s, where every release has w·p ≥ s.
-    """
-
-    weights: dict[int, Fraction]
-    plane: tuple[Fraction, ...] | None
-
-    def __new__(
-        cls,
-        answer: str,
-        weights: Mapping[int, Fraction] | None = None,
-        plane: Sequence[Fraction] | None = None,
-    ) -> Membership:
-        self = super().__new__(cls, answer)
-        self.weights = dict(weights or {})
-        self.plane = None if plane is None else tuple(plane)
-        return self
+__all__ = ["Surface", "Tessellation", "surface"]
 
 
 class Surface(Frozen):
