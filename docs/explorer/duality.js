@@ -49,7 +49,7 @@
     const law = S.model(table.counts, S.hamming(2)), { budget } = table;
     const { Q, r, lambda, upper } = S.solve(law, budget);
     const best = { a: Q[0][1] / law.px[0], b: Q[1][1] / law.px[1], r0: r[1][0], r1: r[1][1], lambda, risk: upper };
-    return { ...table, law, best, prior: law.pw[1] };
+    return { ...table, law, best, prior: law.pw[1], drawn: new Map() };
   }
 
   /** Multipliers on the way from the prior (0) to those of the optimum (1), with the best λ. */
@@ -78,9 +78,9 @@
           : "the budget line touches a level curve there, and is its tangent."}`,
     },
     {
-      ask: () => "r are the posteriors of the best release. Let λ = 0, so that changes cost nothing. How much is then proved?",
+      ask: () => "r are the posteriors of the best release. Let λ = 0, so that changes cost nothing. What is the bound then?",
       begin: ({ best }) => ({ ...best, lambda: 0 }),
-      options: ({ best }) => [`the optimum, ${shown(best.risk)} bits`, "less, but more than 0", "0 or less: nothing"],
+      options: ({ best }) => [`the optimum, ${shown(best.risk)} bits`, "less, but more than 0", "0 or less: it says nothing"],
       truth: (s) => (bound(s) > s.best.risk - 1e-4 ? 0 : bound(s) > 1e-9 ? 1 : 2),
       tell: (s) => `The bound is ${shown(bound(s))}. The minorant m lies below I everywhere, so on the diagonal, where a constant is `
         + "released and I = 0, it is 0 or less. Without a price nothing keeps the minimum away from there. Now raise λ.",
@@ -94,7 +94,7 @@
         const [near, here, far] = [0.4, 0.5, 0.6].map((share) => bound(s, between(s, share)));
         return near > here ? 0 : far > here ? 1 : 2;
       },
-      tell: (s) => `Here ${shown(bound(s, between(s, 0.5)))} bits are proved, a little further out ${shown(bound(s, between(s, 0.6)))}, and ${
+      tell: (s) => `Here the bound is ${shown(bound(s, between(s, 0.5)))} bits, a little further out ${shown(bound(s, between(s, 0.6)))}, and ${
         shown(s.best.risk)} where r are the posteriors of the best release. An r too near the prior makes a minorant that is too flat. Move r, then λ.`,
     },
     {
@@ -105,8 +105,8 @@
         const gap = gapOf(s);
         return PARTS.map((part) => gap[part]).reduce((most, value, i, all) => (value > all[most] ? i : most), 0);
       },
-      tell: (s) => `${PARTS.map((part) => `${part === "masses" ? "Q ≥ 0" : part}: ${shown(Math.max(gapOf(s)[part], 0))}`).join("; ")} bits. `
-        + "r are the posteriors, so stationarity holds; the budget is spent. But at this price it would be better to change less, and Q still changes records.",
+      tell: (s) => "r are the posteriors, so stationarity holds; the budget is spent, so its part is 0 at any price. But at this price "
+        + `it is cheaper to change less, and Q still changes records: that is ${shown(gapOf(s).masses)} bits of the gap.`,
     },
     {
       ask: () => "Close the gap yourself: move the release and the multipliers until the bound touches I.",
@@ -157,12 +157,17 @@
       "the square of channels: level curves of the information left, the budget line and the release" });
     const { px: [p0, p1] } = s.law, D = s.budget;
     root.append(svg("path", { class: "ex-allowed", d: `M${px(0)} ${py(1)}L${px(D / p0)} ${py(1)}L${px(0)} ${py(1 - D / p1)}Z` }));
+    const curve = (level) => { // of I, which never moves: drawn once for a size
+      const key = `${level} ${size}`;
+      if (!s.drawn.has(key)) s.drawn.set(key, contour((a, b) => risk(s, a, b), level, 50, px, py));
+      return s.drawn.get(key);
+    };
     const most = risk(s, 0, 1), levels = ticks(0, most, 6).filter((level) => level > 0 && level < most);
     for (const level of levels) {
-      root.append(svg("path", { class: "ex-level-curve", d: contour((a, b) => risk(s, a, b), level, 50, px, py) }));
+      root.append(svg("path", { class: "ex-level-curve", d: curve(level) }));
     }
     if (s.solved) {
-      root.append(svg("path", { class: "ex-level-curve ex-touching", d: contour((a, b) => risk(s, a, b), s.best.risk, 50, px, py) }));
+      root.append(svg("path", { class: "ex-level-curve ex-touching", d: curve(s.best.risk) }));
     }
     if (s.open) {
       const all = [...levels.map((level) => -level), 0, ...levels];
@@ -207,7 +212,7 @@
 
   /** I, its minorant and the bound along a segment of channels; `at` gives the channel of a share. */
   function section(place, s, { name, title, axis, at, axisAt, marks, tilted }) {
-    const width = Math.max(place.clientWidth, 260), height = 190, [left, right, top, bottom] = [44, 10, 24, 38];
+    const width = Math.max(place.clientWidth, 260), height = 190, [left, right, top, bottom] = [44, 18, 24, 38];
     const shares = Array.from({ length: 61 }, (_, i) => i / 60), along = shares.map((t) => at(t));
     const [low, high] = [axisAt(0), axisAt(1)], px = (x) => left + ((x - low) / (high - low)) * (width - left - right);
     const curve = along.map(([a, b]) => risk(s, a, b)), most = Math.max(...curve, 1e-3) * 1.1;
@@ -313,7 +318,7 @@
       }
       for (const name of ["sections", "gap", "multipliers"]) find(name).hidden = !s.open;
       find("release").querySelector(".ex-takes").hidden = !s.solved;
-      find("release").disabled = s.locked;
+      find("release").hidden = s.locked;
       if (s.open) {
         sections(find("across"), find("along"), s);
         gap(find, s);

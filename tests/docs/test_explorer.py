@@ -584,8 +584,8 @@ def test_the_solver_of_the_page_agrees_with_the_package(page, name, cost):
         assert channel.sum(axis=1) == pytest.approx(1.0)
         mass = problem.source.p_x[:, None] * channel
         assert (mass * d).sum() <= point["x"] + 1e-12
-        told = cpv.model.information.mutual_information(problem.source.pmf @ channel)
-        assert point["upper"] == pytest.approx(told, abs=1e-9)
+        leaked = cpv.model.information.mutual_information(problem.source.pmf @ channel)
+        assert point["upper"] == pytest.approx(leaked, abs=1e-9)
     for k in (0, 1, 8, 16, 23):
         solution = problem.at(budget=points[k]["x"]).solve()
         assert points[k]["upper"] == pytest.approx(float(solution.value), abs=1e-5)
