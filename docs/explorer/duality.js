@@ -4,7 +4,7 @@
 "use strict";
 
 (() => {
-  const { el, percent, shown, svg, ticks } = cvxViews, S = cvxSolver;
+  const { el, percent, shown, starAt, svg, ticks } = cvxViews, S = cvxSolver;
   const CLOSED = 2e-3; // bits: a gap that a hand can reach
   const TABLES = [
     { name: "clinic", title: "The clinic", counts: [[90, 10], [10, 90]], budget: 0.2,
@@ -63,9 +63,9 @@
 
   const PARTS = ["stationarity", "masses", "budget"];
   const CALLED = {
-    stationarity: "stationarity: Σ q KL(posterior ‖ r)",
-    masses: "complementarity of Q ≥ 0: Σ Q (G − min G)",
-    budget: "complementarity of the budget: λ (D − E d)",
+    stationarity: "stationarity: Σ\u00a0q\u00a0KL(posterior\u00a0‖\u00a0r)",
+    masses: "complementarity of Q\u00a0≥\u00a00: Σ\u00a0Q\u00a0(G\u00a0−\u00a0min\u00a0G)",
+    budget: "complementarity of the budget: λ\u00a0(D\u00a0−\u00a0E\u00a0d)",
   };
   const QUESTIONS = [
     {
@@ -140,14 +140,6 @@
     return path;
   }
 
-  const star = (x, y) => {
-    const tips = Array.from({ length: 10 }, (_, i) => {
-      const size = i % 2 ? 4 : 9, angle = (Math.PI * i) / 5;
-      return `${(x + size * Math.sin(angle)).toFixed(2)} ${(y - size * Math.cos(angle)).toFixed(2)}`;
-    });
-    return svg("path", { class: "ex-star ex-used ex-optimum", d: `M${tips.join("L")}Z` });
-  };
-
   /** The square: level curves of I and of its minorant, the budget, the release, the best one. */
   function square(place, s, pick) {
     const width = Math.max(Math.min(place.clientWidth, 430), 260), [left, right, top, bottom] = [44, 14, 12, 42];
@@ -200,7 +192,9 @@
       }
     }
     root.append(svg("circle", { class: "ex-hand", cx: px(s.a), cy: py(s.b), r: 9 }));
-    if (s.solved) root.append(star(px(s.best.a), py(s.best.b)));
+    if (s.solved) {
+      root.append(svg("path", { class: "ex-star ex-used ex-optimum", d: starAt(px(s.best.a), py(s.best.b), 9) }));
+    }
     const picked = (event) => {
       const box = root.getBoundingClientRect(), inside = (t) => Math.min(Math.max(t, 0), 1);
       pick(inside((event.clientX - box.left - left) / size), inside(1 - (event.clientY - box.top - top) / size));
@@ -316,7 +310,7 @@
         number.textContent = shown(s[name], 3);
         input.setAttribute("aria-valuetext", shown(s[name], 3));
       }
-      for (const name of ["sections", "gap", "multipliers"]) find(name).hidden = !s.open;
+      for (const name of ["sections", "sum", "parts", "multipliers"]) find(name).hidden = !s.open;
       find("release").querySelector(".ex-takes").hidden = !s.solved;
       find("release").hidden = s.locked;
       if (s.open) {

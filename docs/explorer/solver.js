@@ -181,5 +181,5 @@ const cvxSolver = (() => {
     };
   }
 
-  return { bound, costs, distance, greatest, hamming, model, parts, picture, solve, told };
+  return { bound, costs, distance, hamming, model, parts, picture, solve, told };
 })();

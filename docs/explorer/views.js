@@ -414,6 +414,6 @@ const cvxViews = (() => {
   }
 
   return {
-    channel, constraints, curve, el, gaussian, legend, outwards, percent, posteriors, shown, svg, ticks, water,
+    channel, constraints, curve, el, gaussian, legend, outwards, percent, posteriors, shown, starAt, svg, ticks, water,
   };
 })();

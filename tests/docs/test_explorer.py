@@ -505,23 +505,32 @@ def test_the_bound_of_the_square_touches_the_optimum(page, name):
 @pytest.mark.parametrize("name", SQUARES)
 def test_predictions_are_asked_before_anything_is_shown(page, name):
     page.locator(f"#ex-table-{name}").check(force=True)
-    for place in ("sections", "gap", "multipliers"):
+    for place in ("sections", "sum", "parts", "multipliers"):
         assert square(page, place).is_hidden()
     assert page.locator(".ex-optimum").count() == 0
     assert "Not so." in answer(page)  # the point is in the middle, too far
     assert page.locator(".ex-optimum").count() == 1
     answer(page)
     for option, right in ((0, False), (1, True), (1, True)):
-        assert square(page, "gap").is_hidden()
+        assert square(page, "parts").is_hidden()
         assert page.locator(".ex-corner").count() == 0
         square(page, "answer").click()  # nothing is chosen yet
-        assert square(page, "gap").is_hidden()
+        assert square(page, "parts").is_hidden()
         assert answer(page, option).startswith("Yes." if right else "Not so.")
-        assert square(page, "gap").is_visible()
+        assert square(page, "parts").is_visible()
         assert page.locator(".ex-corner").count() == 4
         if option == 0:  # λ = 0 proves nothing
             assert gap(page)[0][1] <= 0
         answer(page)
+
+
+@pytest.mark.parametrize("page", [(867, 600), (390, 844)], indirect=True)
+def test_the_square_is_seen_while_its_multipliers_move(page):
+    freely(page)
+    places = [square(page, "square"), square(page, "sum"), page.locator("#ex-knob-lambda")]
+    boxes = [place.bounding_box() for place in places]
+    bottom = max(box["y"] + box["height"] for box in boxes)
+    assert bottom - min(box["y"] for box in boxes) <= page.viewport_size["height"] - 80
 
 
 def test_a_good_prediction_is_told_so(page):
