@@ -10,6 +10,8 @@ from docutils import nodes
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
+import notebooks  # noqa: E402  (which lies beside this file)
+
 os.environ.setdefault("MATPLOTLIBRC", str(HERE / "matplotlibrc"))  # of executed pages
 os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"  # pictures stand in pages
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -48,9 +50,7 @@ copybutton_prompt_is_regexp = True
 
 def offers_a_notebook(app, page, source):
     """End each executed page with itself as a notebook."""
-    if source[0].startswith("---\nfile_format: mystnb"):
-        link = f"{{nb-download}}`{page.rpartition('/')[2]}.ipynb`"
-        source[0] += f"\n\n---\nThis page as a notebook (`pip install jupyterlab`): {link}\n"
+    source[0] += notebooks.note(page, HERE)
 
 
 def tags_are_not_split(app, doctree):
@@ -119,6 +119,7 @@ def setup(app):
     import gallery
     from explorer import data
 
+    app.connect("builder-inited", lambda app: notebooks.write(HERE, HERE / "_static" / "notebooks"))
     app.connect("builder-inited", lambda app: gallery.write(HERE.parent, HERE / "gallery"))
     app.connect("builder-inited", lambda app: data.write(HERE / "_static" / "explorer"))
     app.connect("source-read", offers_a_notebook)
