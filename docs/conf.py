@@ -10,7 +10,8 @@ from docutils import nodes
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
-import notebooks  # noqa: E402  (which lies beside this file)
+import front  # noqa: E402  (which lie beside this file)
+import notebooks  # noqa: E402
 
 os.environ.setdefault("MATPLOTLIBRC", str(HERE / "matplotlibrc"))  # of executed pages
 os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"  # pictures stand in pages
@@ -119,6 +120,7 @@ def setup(app):
     import gallery
     from explorer import data
 
+    front.write(HERE / "index.md", HERE / "_static" / "front.svg")
     app.connect("builder-inited", lambda app: notebooks.write(HERE, HERE / "_static" / "notebooks"))
     app.connect("builder-inited", lambda app: gallery.write(HERE.parent, HERE / "gallery"))
     app.connect("builder-inited", lambda app: data.write(HERE / "_static" / "explorer"))

@@ -13,7 +13,7 @@ import pytest
 from tests.test_architecture import ROOT, script
 
 pytest.importorskip("myst_nb", reason="needs what builds the pages: pip install -e .[docs]")
-import nbformat  # noqa: E402  (which comes with it)
+import nbformat
 
 notebooks = script(ROOT / "docs" / "notebooks.py")
 PAGES = notebooks.executed(ROOT / "docs")
