@@ -12,6 +12,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 import front  # noqa: E402  (which lie beside this file)
 import notebooks  # noqa: E402
+import slides  # noqa: E402
 
 os.environ.setdefault("MATPLOTLIBRC", str(HERE / "matplotlibrc"))  # of executed pages
 os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"  # pictures stand in pages
@@ -52,6 +53,12 @@ copybutton_prompt_is_regexp = True
 def offers_a_notebook(app, page, source):
     """End each executed page with itself as a notebook."""
     source[0] += notebooks.note(page, HERE)
+
+
+def makes_slides(app, error):
+    """Make the slides of the lecture from the pages, if these were built."""
+    if error is None and app.builder.format == "html":
+        slides.write(Path(app.outdir))
 
 
 def tags_are_not_split(app, doctree):
@@ -106,6 +113,7 @@ html_theme_options = {
     "secondary_sidebar_items": {  # reference/generated, the gallery and others have none
         "tutorials/*": ["page-toc"],
         "howto/*": ["page-toc"],
+        "teaching/*": ["page-toc"],
         "theory/*": ["page-toc"],
         "reference/[!g]*": ["page-toc"],
     },
@@ -124,6 +132,7 @@ def setup(app):
     app.connect("builder-inited", lambda app: notebooks.write(HERE, HERE / "_static" / "notebooks"))
     app.connect("builder-inited", lambda app: gallery.write(HERE.parent, HERE / "gallery"))
     app.connect("builder-inited", lambda app: data.write(HERE / "_static" / "explorer"))
+    app.connect("build-finished", makes_slides)
     app.connect("source-read", offers_a_notebook)
     app.connect("doctree-read", tags_are_not_split)
     app.connect("autodoc-process-docstring", bars_are_letters)

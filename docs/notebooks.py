@@ -17,7 +17,7 @@ from myst_nb.core.read import read_myst_markdown_notebook
 __all__ = ["VERSIONS", "executed", "note", "write"]
 
 VERSIONS = ("students", "solved")
-NOT_HANDED_OUT = {"tutorials/lecture"}  # the lecturer's
+
 INSTALL = (
     "*Runs where `cvxprivacy` is installed with what its examples need: "
     '`pip install -e ".[examples]"` in a copy of the repository.*'
@@ -40,7 +40,7 @@ def executed(docs: Path) -> list[str]:
         for path in pages
         if path.read_text(encoding="utf-8").startswith("---\nfile_format: mystnb")
     }
-    return sorted(names - NOT_HANDED_OUT)
+    return sorted(names)
 
 
 def note(page: str, docs: Path) -> str:
