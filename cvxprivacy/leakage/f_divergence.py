@@ -286,8 +286,8 @@ class FInformation(Differentiable):
                 text = rf"\left({u}\right)^{{{a:.12g}}} \left({v}\right)^{{{1 - a:.12g}}}"
             parts.append(f"{sign} {_factor(c)}{text}")
         text = " ".join(parts).removeprefix("+ ")
-        less = _constant(-self._at_one, rf" \, {at.mass}")
-        return f"{at.sum(rf'{chr(92)}left({text}{chr(92)}right)')}{less}"
+        less = _constant(-self._at_one, rf" \, {at.expected}")
+        return at.sum(rf"\left({text}{less}\right)")
 
     def latex_scores(self, at: Places) -> tuple[str, list[str]]:
         return self._tangents(at, *self._slope_latex())
