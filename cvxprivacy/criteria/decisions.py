@@ -61,7 +61,7 @@ class LeakageTerm:
         return None if value is None else self.weight * Fraction(int(value.p), int(value.q))
 
     def enclosure(self, nat: arb) -> arb:
-        """Return the value in a ball of the precision at work, a nat in the units of information."""
+        """Return the value in a ball of the precision at work, a nat being in its units."""
         value = self.measure(nat).value([arb(j) for j in self.joint])
         return arb(_fmpq(self.weight)) * value
 

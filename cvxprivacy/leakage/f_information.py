@@ -21,7 +21,6 @@ from cvxprivacy.exact import Exact, FloatArray, Real, fractions, rational, writt
 from cvxprivacy.leakage.base import Face, Places, beyond
 from cvxprivacy.leakage.polyhedral import Polyhedral, Recourse
 from cvxprivacy.leakage.smooth import Curvature, Smooth, relative_change
-from cvxprivacy.model.information import nat
 from cvxprivacy.validation import typed
 
 __all__ = [
@@ -124,7 +123,7 @@ class MutualInformation(Smooth):
     """
 
     kind = "mutual information"
-    informs = True
+    informs = in_units = True
     meaning = "how many bits, or nats, a release tells about W on average"
 
     @property
@@ -139,9 +138,6 @@ class MutualInformation(Smooth):
         r = at.score(at.posterior)
         sound = [at.each(rf"{r} \ge 0"), rf"{at.sum(r)} = 1"]
         return rf"{at.log} \frac{{{r}}}{{{at.pi}}}", sound
-
-    def unit(self, units: str) -> float:
-        return nat(units)
 
     def value(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
         other, on = reference[:, None] * joint.sum(axis=0), joint > 0

@@ -216,10 +216,10 @@ class FInformation(Measure):
         parts = [
             self._f.exactly(fmpq(j), fmpq(p * q, mass)) for j, p in zip(joint, masses, strict=True)
         ]
-        known, one = [part for part in parts if part is not None], self._f.exactly(fmpq(1), fmpq(1))
-        if one is None or len(known) < len(parts):
+        one, values = self._f.exactly(fmpq(1), fmpq(1)), [x for x in parts if x is not None]
+        if one is None or len(values) < len(parts):
             return super().exactly(joint, masses)
-        return sum(known, fmpq(0)) - one * q
+        return sum(values, fmpq(0)) - one * q
 
     def inside(self, column: Column) -> list[arb]:
         if not any(column):  # t = 1: nothing is told, and 0 has no radius

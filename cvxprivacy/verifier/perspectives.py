@@ -8,7 +8,6 @@ Needs the standard library and python-flint only.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -72,7 +71,7 @@ class _Term:
     def __init__(self, row: Sequence[arb], order: fmpq) -> None:
         self._c, self._order, self._alpha, self._beta, self._gamma, self._delta = row
         self._entropy, self._square, self._concave = order == 1, order == 2, order < 1
-        self._bend = self._alpha * self._delta - self._gamma * self._beta  # v² (u/v)'
+        self._determinant = self._alpha * self._delta - self._gamma * self._beta  # v² (u/v)'
 
     def value(self, j: arb, e: arb, most: arb) -> arb:
         """Enclose c v φ(u/v), v = γj + δe, for j, e ≥ 0 with j ≤ most e."""
@@ -93,15 +92,15 @@ class _Term:
     def tangent(self, t: arb) -> tuple[arb, arb]:
         """Return what the term adds to f'(t), and to t f'(t) − f(t)."""
         v = self._gamma * t + self._delta
-        r, bend = (self._alpha * t + self._beta) / v, self._bend / v
+        r, turn = (self._alpha * t + self._beta) / v, self._determinant / v
         if self._entropy:
             slope, more = r.log(), arb(1)
         else:  # φ(r)/r and what a slope of φ exceeds it by
             slope = r if self._square else r ** (self._order - 1)
             slope = -slope if self._concave else slope
             more = (self._order - 1) * slope
-        conjugate = bend * t * more - self._beta * slope
-        return self._c * (self._alpha * slope + bend * more), self._c * conjugate
+        conjugate = turn * t * more - self._beta * slope
+        return self._c * (self._alpha * slope + turn * more), self._c * conjugate
 
     def curvature(self) -> arb:
         """Return the second derivative at 1, φ''(r) (u/v)'² v."""
@@ -110,7 +109,7 @@ class _Term:
         second = 1 / r if self._entropy else abs(self._order * (self._order - 1))
         if not (self._entropy or self._square):
             second *= r ** (self._order - 2)
-        return self._c * second * self._bend**2 / v**3
+        return self._c * second * self._determinant**2 / v**3
 
 
 def _convex(row: Sequence[fmpq]) -> bool:

@@ -630,6 +630,9 @@ def test_the_help_lists_everything_that_may_be_asked_for():
         assert all(text.partition("=")[0] == name and text in message for text in examples)
     plain = " ".join(message.split())
     for measure in leakage.MEASURES.values():
-        assert measure.__name__ in ("Gain", "FInformation") or " ".join(measure.meaning.split()) in plain
+        assert (
+            measure.__name__ in ("Gain", "FInformation")
+            or " ".join(measure.meaning.split()) in plain
+        )
     for name in ("hamming", "ordinal", "absolute_error", "squared_error"):
         assert re.search(rf"^  {name} ", message, re.MULTILINE)

@@ -62,6 +62,11 @@ def power_of(a: float) -> Callable[[Law], Law]:
     return lambda t: (t**a - 1 - a * (t - 1)) / (a * (a - 1))
 
 
+def of_terms(t: Law) -> Law:
+    square = 2 * (t - 3) ** 2 / (t + 0.5) - 8 / 1.5
+    return xlogx((t + 1) / 2) + square - (2 * t + 1) ** 0.4 + 3**0.4
+
+
 TERMS = [(1, 1, 0.5, 0.5, 0, 1), (2, 2, 1, -3, 1, 0.5), (1, 0.4, 2, 1, 0, 1)]
 MEASURES: dict[str, tuple[cpv.leakage.Leakage, Callable[[Law], float]]] = {
     "information": (cpv.leakage.MutualInformation(), f_information(xlogx)),
@@ -76,11 +81,7 @@ MEASURES: dict[str, tuple[cpv.leakage.Leakage, Callable[[Law], float]]] = {
     ),
     "power 1.5": (cpv.leakage.PowerDivergence(1.5), f_information(power_of(1.5))),
     "power 0.3": (cpv.leakage.PowerDivergence(0.3), f_information(power_of(0.3))),
-    "own": (
-        cpv.leakage.FInformation(TERMS),
-        f_information(lambda t: xlogx((t + 1) / 2) + 2 * (t - 3) ** 2 / (t + 0.5)
-                      - (2 * t + 1) ** 0.4 - 8 / 1.5 + 3**0.4),
-    ),
+    "terms": (cpv.leakage.FInformation(TERMS), f_information(of_terms)),
     "ordered": (cpv.leakage.EarthMover(), lambda law: moved(law, ordered(len(law)))),
     "ground": (cpv.leakage.EarthMover(GROUND), lambda law: moved(law, GROUND)),
     "guess": (cpv.leakage.GuessingProbability(), lambda law: float(law.max(axis=0).sum())),
@@ -119,7 +120,7 @@ def in_cvxpy(name: str, joint: Any, prior: Law) -> Any:
     if name.startswith("power"):
         a = float(name.split()[1])
         return (sum(powers(j, e, a) for j, e in pairs) - cp.sum(q)) / (a * (a - 1))
-    if name == "own":
+    if name == "terms":
         first = sum(cp.kl_div((a + b) / 2, b) + (a + b) / 2 - b for a, b in pairs)
         second = sum(cp.quad_over_lin(a - 3 * b, a + b / 2) for a, b in pairs)
         third = sum(powers(2 * a + b, b, 0.4) for a, b in pairs)
@@ -148,7 +149,13 @@ def in_cvxpy(name: str, joint: Any, prior: Law) -> Any:
     return sum(cp.pnorm(cp.multiply(scale, joint[:, y]), order) for y in range(m))
 
 
-ALIKE = ("variation", "ordered", "power 0.3", "guess", "Sibson 3.5")  # of a kind of which there is another
+ALIKE = (
+    "variation",
+    "ordered",
+    "power 0.3",
+    "guess",
+    "Sibson 3.5",
+)  # there is another of that kind
 
 
 def kinds_of(names: Iterable[str]) -> list[Any]:

@@ -173,8 +173,8 @@ class Powers(LeCam):
 
     def times(self, j: Fraction, e: Fraction) -> Any:
         a = self.order
-        whole = raised(ball(j), a) * raised(ball(e), 1 - a) if j else iv.mpf(0)
-        return (whole - ball(e)) / ball(a * (a - 1))
+        power = raised(ball(j), a) * raised(ball(e), 1 - a) if j else iv.mpf(0)
+        return (power - ball(e)) / ball(a * (a - 1))
 
     def tangent(self, t: Any) -> tuple[Any, Any]:
         a = self.order
@@ -195,13 +195,13 @@ class Terms(LeCam):
             need(c > 0 and a > 0 and ga >= 0 and de > 0, "not convex")
             need(a == 2 or (al >= 0 and be >= 0 and al + be > 0), "not convex")
         self.one = enclosed(lambda: self.times(ONE, ONE))  # before which nothing is taken off
-        self.steep = enclosed(lambda: sum((self.bent(row) for row in self.terms), iv.mpf(0)))[0]
+        self.steep = enclosed(lambda: sum((self.second(row) for row in self.terms), iv.mpf(0)))[0]
 
-    def bent(self, row: Numbers) -> Any:
+    def second(self, row: Numbers) -> Any:
         c, a, al, be, ga, de = row
         v, r = ga + de, (al + be) / (ga + de)
-        second = raised(ball(r), a - 2) if a != 2 else iv.mpf(1)
-        return ball(c * (abs(a * (a - 1)) or ONE) * (al * de - ga * be) ** 2 / v**3) * second
+        curve = raised(ball(r), a - 2) if a != 2 else iv.mpf(1)
+        return ball(c * (abs(a * (a - 1)) or ONE) * (al * de - ga * be) ** 2 / v**3) * curve
 
     def phi(self, r: Any, a: Fraction) -> tuple[Any, Any]:
         """Return φ(r), r > 0 or a = 2, and its slope."""
