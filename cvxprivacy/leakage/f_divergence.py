@@ -37,7 +37,7 @@ __all__ = ["FInformation", "JensenShannon", "PowerDivergence", "VinczeLeCam"]
 _LOGARITHMS = -200.0, 50.0  # of points of tangency, as in proofs
 _GRID = 5_001  # points between them, from which f' is inverted
 _POLISHING = 4  # steps of Newton's method from a cell of that grid
-_NORMALISING = 60  # steps to a mass of 1
+_NORMALISING, _MASS = 60, 1e-14  # steps to a mass of 1, and how near it is enough
 _ORDERS = 0.1, 10.0
 _APART = 0.01  # from 1, the limit that is a logarithm
 _GUARD = 2.0**-60  # least ratio of a posterior to π that derivatives are taken at
@@ -214,7 +214,7 @@ class FInformation(Differentiable):
             points = self._points(scores + constant)
             t = np.exp(points)
             excess = reference @ t - 1.0
-            if np.abs(excess).max(initial=0.0) < 1e-15:
+            if np.abs(excess).max(initial=0.0) < _MASS:
                 break
             low, high = np.where(excess < 0, constant, low), np.where(excess < 0, high, constant)
             step = constant - excess / (reference @ (1.0 / self._derivatives(t)[0]))
