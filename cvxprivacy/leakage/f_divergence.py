@@ -16,7 +16,7 @@ The points t are told by their logarithms.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
@@ -98,7 +98,7 @@ class FInformation(Differentiable):
     kind = "f-information"
     meaning = "an f-divergence of posterior from prior, by an f stated in numbers"
 
-    def __init__(self, terms: npt.ArrayLike) -> None:
+    def __init__(self, terms: npt.ArrayLike | Sequence[Sequence[Real]]) -> None:
         self.terms: Exact = _checked(terms)
         if not self.curvature_at_one > 0:
             problem = "an affine function, by which nothing is leaked"

@@ -188,7 +188,7 @@ class FInformation(Measure):
     no number is trusted to be a value of f*.
     """
 
-    parameters = ("terms",)
+    parameters: tuple[str, ...] = ("terms",)
 
     def __init__(self, data: Mapping[str, Any], reference: list[arb], nat: arb) -> None:
         super().__init__(data, reference, nat)

@@ -203,7 +203,7 @@ def _affine(slope: Any, constant: Any) -> str:
     a, b = exact(slope), exact(constant)
     if not a:
         return written(b)
-    text = {1: "t", -1: "-t"}.get(a, f"{written(a)} t")
+    text = "t" if a == 1 else f"{written(a)} t"
     return f"{text} {'-' if b < 0 else '+'} {written(abs(b))}" if b else text
 
 
