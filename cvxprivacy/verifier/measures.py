@@ -33,6 +33,7 @@ __all__ = ["KINDS", "Measure", "measure_of"]
 
 _CLIP = 1e4  # scores beyond e^±10000 prove nothing more
 _LOGARITHMS = -200.0, 50.0  # of points of tangency: at e^−200 f is nearly f(0), and t ≤ 1/π
+_FEW = 8  # values of W: fractions of many denominators take for ever to add up
 _NEAR = 2.0**-50  # how near 1 a score of Hellinger's measure comes: f* is infinite at 1
 Column = Sequence[float]
 
@@ -211,15 +212,13 @@ class FInformation(Measure):
         return (self._scale * (value - self._f.at_one * q)).max(arb(0))  # Jensen's inequality
 
     def exactly(self, joint: Sequence[fmpz], masses: Sequence[int]) -> fmpq | None:
-        """Return F(J) where f has whole powers alone, or J = π q."""
+        """Return F(J) where f is rational and W has few values, or J = π q."""
         mass, q = sum(masses), sum(joint, fmpz(0))
-        parts = [
-            self._f.exactly(fmpq(j), fmpq(p * q, mass)) for j, p in zip(joint, masses, strict=True)
-        ]
-        one, values = self._f.exactly(fmpq(1), fmpq(1)), [x for x in parts if x is not None]
-        if one is None or len(values) < len(parts):
+        if not self._f.rational or len(joint) > _FEW:
             return super().exactly(joint, masses)
-        return sum(values, fmpq(0)) - one * q
+        pairs = zip(joint, masses, strict=True)
+        value = sum((self._f.exactly(fmpq(j), fmpq(p * q, mass)) for j, p in pairs), fmpq(0))
+        return value - self._f.exactly(fmpq(1), fmpq(1)) * q
 
     def inside(self, column: Column) -> list[arb]:
         if not any(column):  # t = 1: nothing is told, and 0 has no radius

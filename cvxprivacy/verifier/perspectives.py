@@ -9,6 +9,7 @@ Needs the standard library and python-flint only.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from flint import arb, fmpq
@@ -19,6 +20,7 @@ __all__ = ["MOST_TERMS", "ConvexFunction"]
 
 MOST_TERMS = 64
 _WIDTH = 6
+_FEW_TERMS = 4  # that are added up in rationals
 
 
 class ConvexFunction:
@@ -49,10 +51,14 @@ class ConvexFunction:
         """Enclose e f(j/e), its limit where e is 0, for j, e ≥ 0 with j ≤ most e."""
         return total(term.value(j, e, most) for term in self._terms)
 
-    def exactly(self, j: fmpq, e: fmpq) -> fmpq | None:
-        """Return e f(j/e) if all powers are whole and above 1."""
-        if any(row[1].q != 1 or row[1] < 2 for row in self._exact):
-            return None
+    @cached_property
+    def rational(self) -> bool:
+        """Whether f is a sum of few ratios of polynomials, of low order."""
+        few = len(self._exact) <= _FEW_TERMS
+        return few and all(row[1] in (2, 3) for row in self._exact)
+
+    def exactly(self, j: fmpq, e: fmpq) -> fmpq:
+        """Return e f(j/e), j = 0 where e = 0, of a rational f."""
         value = fmpq(0)
         for c, a, alpha, beta, gamma, delta in self._exact if e else []:  # e = 0: j is 0 too
             u, v = alpha * j + beta * e, gamma * j + delta * e
@@ -78,6 +84,8 @@ class _Term:
         u, v = self._alpha * j + self._beta * e, self._gamma * j + self._delta * e
         if self._concave:
             return -self._c * power(u, self._order) * power(v, 1 - self._order)
+        if v.is_zero():  # an output that is not used; beside, a slope of f that grows for ever
+            return v if u.is_zero() else arb.pos_inf()
         # |u/v| ≤ (|α| j + |β| e)/(δ e), which bounds φ where v may be 0
         ratio = (abs(self._alpha) * most + abs(self._beta)) / self._delta
         if self._entropy:
@@ -85,8 +93,6 @@ class _Term:
         if v > 0:
             u = abs(u) if self._square else u
             return self._c * v * power(u / v, self._order)
-        if v.is_zero():  # an output that is not used
-            return v
         return arb(0).union((self._c * abs(u) * ratio ** (self._order - 1)).upper())
 
     def tangent(self, t: arb) -> tuple[arb, arb]:
@@ -125,8 +131,6 @@ def _entropy(u: arb, v: arb, ratio: arb) -> arb:
     if u.is_zero() or (u > 0 and v > 0):
         return u * (u / v).log() if u > 0 else u
     high, top = u.upper().max(arb(0)), v.upper()
-    if not top > 0:
-        return arb(0)
     # it falls up to v/e and is at least −v/e: 3 is above e
     least = high * (high / top).log() if high > 0 and high * 3 < v.lower() else -top
     return least.union((high * ratio.log().max(arb(0))).upper()).union(arb(0))

@@ -185,6 +185,8 @@ def _view(view: Program, n: int, m: int, few: int, law_bits: int, own_bits: int)
     # of powers and logarithms, f's terms; a kind that has none of its own has two at most
     terms = len(data["terms"]) if isinstance(data.get("terms"), list) else 2
     each: int = v * (20 * terms + joint * joint // 100) + gains * (4 + bits * joint // 300)
+    if data["kind"] in ("Vincze-Le Cam", "power divergence", "f-information"):
+        each += min(v, 8) * 64 * joint * terms  # fractions of few values, added up
     if data["kind"] == "transport":  # prices are brought inside in v²; a plan takes v³
         each += v * v * 4 + (
             v * 6

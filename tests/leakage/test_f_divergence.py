@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flint import arb, ctx
+from flint import arb, ctx, fmpz
 from hypothesis import given, settings, strategies as st
 
 import cvxprivacy as cpv
@@ -246,6 +246,31 @@ def test_a_bound_that_is_raised_is_refused() -> None:
     document = copy.deepcopy(honest("Le Cam"))
     document["claim"]["lower"] = document["claim"]["lower"] * 1.01
     assert verify.disagreements(document)
+
+
+def test_differences_of_two_functions_are_named() -> None:
+    certificate = problem_of(L.FInformation(TERMS)).solve().certificate
+    more = L.FInformation([*TERMS[:2], (1, 0.5, 2, 1, 0, 1)])
+    assert certificate.differences(problem_of(L.FInformation(TERMS))) == []
+    assert "|2 t + 1|^0.4" in " ".join(certificate.differences(problem_of(more)))
+    order = problem_of(L.PowerDivergence(1.5)).solve().certificate
+    named = " ".join(order.differences(problem_of(L.PowerDivergence(1.25))))
+    assert "of order 1.5" in named
+
+
+def test_rationals_are_for_few_values_and_low_orders() -> None:
+    """A short file cannot ask for sums of a thousand fractions of a thousand powers."""
+    ctx.prec = PRECISION
+    masses = [2 * i + 3 for i in range(1000)]
+    joint = [fmpz(m * (i % 7 + 1)) for i, m in enumerate(masses)]
+    total = sum(masses)
+    reference = [arb(m) / total for m in masses]
+    for data in ({"kind": "Vincze-Le Cam"}, {"kind": "power divergence", "order": 10**15}):
+        assert measure_of(data, reference, arb(1)).exactly(joint, masses) is None
+        few = measure_of(data, reference[:2], arb(1)).exactly(joint[:2], masses[:2])
+        assert (few is None) == ("order" in data)
+        equal = [fmpz(m) for m in masses]  # J = π q, which needs no fraction
+        assert measure_of(data, reference, arb(1)).exactly(equal, masses) == 0
 
 
 # ---- wrong signs -----------------------------------------------------------------------------
