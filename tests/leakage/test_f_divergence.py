@@ -14,6 +14,7 @@ from hypothesis import given, settings, strategies as st
 
 import cvxprivacy as cpv
 from cvxprivacy.criteria.counts import Counts
+from cvxprivacy.plotting import tradeoff
 from cvxprivacy.verifier import verify
 from cvxprivacy.verifier.balls import PRECISION, UnprovableError
 from cvxprivacy.verifier.measures import measure_of
@@ -380,3 +381,12 @@ def test_a_letter_that_is_released_for_one_value_alone(name: str) -> None:
     solution = problem.solve()
     assert solution.status == "certified"
     assert check(solution.certificate.document())[2] == "certified"
+
+
+def test_what_is_drawn_as_information_is_information() -> None:
+    problem = problem_of(L.JensenShannon())
+    solution = problem.solve()
+    assert solution.value_units == problem.units
+    assert repr(solution.certificate).endswith(f"] {problem.units})")
+    with pytest.raises(cpv.InputError, match="least information"):
+        tradeoff([solution])
