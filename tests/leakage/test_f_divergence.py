@@ -390,3 +390,60 @@ def test_what_is_drawn_as_information_is_information() -> None:
     assert repr(solution.certificate).endswith(f"] {problem.units})")
     with pytest.raises(cpv.InputError, match="least information"):
         tradeoff([solution])
+
+
+def forged(rng: np.random.Generator) -> dict[str, Any]:
+    """Return a proof in which numbers of f, or what is told of the scores, are other ones."""
+    document = copy.deepcopy(honest("terms"))
+    del document["claim"], document["sha256"]
+    (name,) = (k for k, v in document["program"]["views"].items()
+               if v["measure"]["kind"] == "f-information")  # fmt: skip
+    terms = document["program"]["views"][name]["measure"]["terms"]
+    scores = document["dual"]["scores"][name]
+    for _ in range(int(rng.integers(1, 4))):
+        row = terms[rng.integers(len(terms))]
+        number = rng.choice([0.0, 1.0, 2.0, -1.0, 0.5, 3.0, 1e-9, float(rng.normal())])
+        row[rng.integers(6)] = float(number)
+        if rng.random() < 0.5:
+            scores[rng.integers(3)][rng.integers(4)] = float(rng.normal() * 10.0 ** rng.integers(4))
+    return document
+
+
+def outcome_of(prove: Any, document: dict[str, Any]) -> tuple[float, float] | None:
+    """Return what a checker makes of a document, nothing if it refuses."""
+    try:
+        return prove(document)
+    except (UnprovableError, Refused, ValueError, ZeroDivisionError):
+        return None
+
+
+def both_agree(seed: int) -> bool:
+    """Assert that both checkers say the same; return whether they proved something."""
+    document = forged(np.random.default_rng(seed))
+
+    def ours(document: dict[str, Any]) -> tuple[float, float]:
+        again = verify.recompute(document)
+        return again["lower"], again["upper"]
+
+    def theirs(document: dict[str, Any]) -> tuple[float, float]:
+        lower, upper, _ = check(document)
+        return float(lower), float(upper)
+
+    first, second = outcome_of(ours, document), outcome_of(theirs, document)
+    assert (first is None) == (second is None), document["program"]["views"]
+    if first is None or second is None:
+        return False
+    assert first[0] <= second[1] + 1e-12
+    assert second[0] <= first[1] + 1e-12
+    assert first == pytest.approx(second, rel=1e-9, abs=1e-9)
+    return True
+
+
+def test_both_checkers_agree_of_forged_functions() -> None:
+    proved = [both_agree(seed) for seed in range(25)]
+    assert 5 < sum(proved) < 25
+
+
+@pytest.mark.long
+def test_both_checkers_agree_of_a_thousand_forged_functions() -> None:
+    assert sum(both_agree(seed) for seed in range(1000, 2000)) > 200
