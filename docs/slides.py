@@ -23,6 +23,7 @@ SELECTORS = {
     "output": "div.cell_output",
     "table": "table",
 }
+LONG = 16  # lines of code, beyond which they are set smaller
 FIRST, DUAL = "tutorials/first_problem", "tutorials/primal_dual_kkt"
 CRITERIA, NOT_CONVEX = "tutorials/criteria", "tutorials/not_convex"
 
@@ -72,34 +73,42 @@ SLIDES = (
     Slide("Solve it", (), (Piece(FIRST, "solve-it", "code"), Piece(FIRST, "solve-it", "output"))),
     Slide("Read it", (), (Piece(FIRST, "solve-it", "table"),)),
     Slide("Task A: a bound by hand",
-          (r"For any \(r\) and \(\lambda \ge 0\):&ensp; \(R(D) \;\ge\; \sum_x p(x) \min_{\hat x} G(x, \hat x) - \lambda D\)",
-           r"\(G(x, \hat x) = \sum_w p(w \mid x) \log_2 \frac{r(w \mid \hat x)}{p(w)} + \lambda \, d(x, \hat x)\)",
-           r"The clinic, \(D = 0.2\): take \(r = \frac14\) for the state that X̂ denies, \(\frac34\) for the other.",
-           r"Compute \(G\) of keeping and of changing, and the bound, at \(\lambda = 1\) and at \(\lambda = 1.268\).",
+          (r"For any \(r\) and \(\lambda \ge 0\):&ensp; "
+           r"\(R(D) \;\ge\; \sum_x p(x) \min_{\hat x} G(x, \hat x) - \lambda D\)",
+           r"\(G(x, \hat x) = \sum_w p(w \mid x) \log_2 \frac{r(w \mid \hat x)}{p(w)}"
+           r" + \lambda \, d(x, \hat x)\)",
+           r"The clinic, \(D = 0.2\): \(r = \frac14\) for what X̂ denies, else \(\frac34\).",
+           r"Compute \(G\) of keeping and of changing, and the bound, at \(\lambda = 1\) and "
+           r"at \(\lambda = 1.268\).",
            "<em>Five minutes, in pairs. The largest bound wins.</em>")),
     Slide("The truth", ("The best release flips X with probability D.",),
           (Piece(FIRST, "compare-with-a-formula", "math", 0),
            Piece(FIRST, "compare-with-a-formula", "math", 1),
            Piece(FIRST, "compare-with-a-formula", "output"))),
-    Slide("What is one more record worth?", ("The multiplier of the budget is the slope of the curve.",),
+    Slide("What is one more record worth?",
+          ("The multiplier of the budget is the slope of the curve.",),
           (Piece(FIRST, "read-the-price", "code"), Piece(FIRST, "read-the-price", "output"))),
     Slide("The whole curve", (), (Piece(FIRST, "the-whole-curve", "picture"),)),
-    Slide("Convex, by perspective", (r"\(\varphi(u) = u \log_2 u\), and its perspective \(t \, \varphi(u/t)\):",),
-          dual("the-primal", 1)),
+    Slide("Convex, by perspective",
+          (r"\(\varphi(u) = u \log_2 u\), and its perspective \(t \, \varphi(u/t)\):",),
+          dual("the-primal", 2)),
     Slide("The Lagrangian", (), dual("the-lagrangian", 0, 1)),
     Slide("The slope of the objective", (), dual("the-slope-of-the-objective", 0, 1)),
-    Slide("Linear functions below the objective", (r"For <em>any</em> distributions \(r(\cdot \mid \hat x)\):",),
+    Slide("Linear functions below the objective",
+          (r"For <em>any</em> distributions \(r(\cdot \mid \hat x)\):",),
           dual("linear-functions-below-the-objective", 0, 1)),
     Slide("The dual", (), dual("linear-functions-below-the-objective", 2)),
     Slide("No gap",
-          ("R is convex and does not rise.", r"Slater: for \(D > D_{\min}\) it has a supporting line, of slope \(-\lambda\).",
+          ("R is convex and does not rise.",
+           r"Slater: for \(D > D_{\min}\) it has a supporting line, of slope \(-\lambda\).",
            "Minimax: linear in Q, concave in r, over compact sets."),
           dual("no-gap", 0)),
     Slide("Task B: duality in a square",
           ("The explorer, <em>Duality in a square</em>.", "Answer before you are shown.",
            r"Then close the gap by hand: move \(r\), then \(\lambda\).",
            "<em>Can the bound ever be above the curve?</em>")),
-    Slide("What the gap is made of", ("Three parts, none of them negative. Without a gap all are 0.",),
+    Slide("What the gap is made of",
+          ("Three parts, none of them negative. Without a gap all are 0.",),
           dual("the-conditions-of-karush-kuhn-and-tucker", 0)),
     Slide("Complementarity", (), dual("complementarity-drawn", 0, kind="picture")),
     Slide("Any multipliers prove something", (),
@@ -113,51 +122,6 @@ SLIDES = (
           ("State it as a convex program.", "Any multipliers prove a bound.",
            "The best of them is the optimum, and tells the price.", "Homework: six problems.")),
 )  # fmt: skip
-
-PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Privacy as a convex program</title>
-<meta name="viewport" content="width=device-width">
-<link rel="stylesheet" href="../_static/pygments.css">
-{mathjax}
-<style>
-  html, body {{ margin: 0; height: 100%; background: #fff; color: #1b1b1b; }}
-  body {{ font: 30px/1.4 "Helvetica Neue", Arial, sans-serif; }}
-  section {{ display: none; box-sizing: border-box; width: 100vw; height: 100vh; padding: 38px 64px 44px;
-    flex-direction: column; overflow: hidden; }}
-  section.now {{ display: flex; }}
-  h1 {{ font-size: 44px; line-height: 1.2; margin: 0 0 20px; color: #0072B2; }}
-  p {{ margin: 0 0 14px; }}
-  .pieces {{ flex: 1; min-height: 0; display: flex; flex-direction: column; justify-content: space-evenly; }}
-  .pieces img {{ width: 100%; min-height: 0; object-fit: contain; }}
-  .picture {{ flex: 1; min-height: 0; display: flex; }}
-  pre {{ margin: 8px 0; padding: 10px 16px; font: 24px/1.3 Menlo, "DejaVu Sans Mono", monospace;
-    background: #f6f6f6; white-space: pre; }}
-  table {{ font-size: 24px; border-collapse: collapse; margin: auto; }}
-  td, th {{ padding: 4px 16px; border-bottom: 1px solid #ccc; text-align: left; }}
-  td p, th p {{ margin: 0; }}
-  nav {{ position: fixed; right: 20px; bottom: 8px; font-size: 18px; color: #555; }}
-  @media print {{ @page {{ size: 1280px 720px; margin: 0; }}
-    section {{ display: flex; width: 1280px; height: 720px; break-after: page; }} nav {{ display: none; }} }}
-</style></head><body>
-{slides}
-<nav aria-live="polite"></nav>
-<script>
-  const slides = [...document.querySelectorAll("section")], count = slides.length;
-  const place = () => Math.min(Math.max(parseInt(location.hash.slice(1)) || 1, 1), count);
-  function show() {{
-    slides.forEach((slide, i) => slide.classList.toggle("now", i + 1 === place()));
-    document.querySelector("nav").textContent = `${{place()}} / ${{count}}`;
-  }}
-  const go = (by) => {{ location.hash = Math.min(Math.max(place() + by, 1), count); }};
-  addEventListener("hashchange", show);
-  addEventListener("keydown", (e) => {{
-    if (["ArrowRight", "ArrowDown", "PageDown", " "].includes(e.key)) go(1);
-    if (["ArrowLeft", "ArrowUp", "PageUp"].includes(e.key)) go(-1);
-  }});
-  addEventListener("click", (e) => {{ if (!e.target.closest("a")) go(e.clientX < innerWidth / 4 ? -1 : 1); }});
-  show();
-</script></body></html>
-"""
 
 
 def write(built: Path) -> None:
@@ -181,12 +145,16 @@ def write(built: Path) -> None:
         lines = "".join(f"<p>{line}</p>" for line in slide.lines)
         pieces = "".join(_html(piece, page(piece.page)) for piece in slide.pieces)
         body = f'<div class="pieces">{pieces}</div>' if pieces else ""
-        slides.append(f"<section><h1>{escape(slide.title)}</h1>{lines}{body}</section>")
+        kind = "" if pieces else ' class="words"'
+        slides.append(f"<section{kind}><h1>{escape(slide.title)}</h1>{lines}{body}</section>")
     scripts = [s for s in page(DUAL).find_all("script") if "mathjax" in str(s).lower()]
     mathjax = "\n".join(str(script) for script in scripts)
     target = built / "teaching" / "slides.html"
     target.parent.mkdir(exist_ok=True)
-    target.write_text(PAGE.format(mathjax=mathjax, slides="\n".join(slides)), encoding="utf-8")
+    frame = Path(__file__).with_suffix(".html").read_text(encoding="utf-8")
+    for mark, text in (("mathjax", mathjax), ("slides", "\n".join(slides))):
+        frame = frame.replace(f"<!-- {mark} -->", text)
+    target.write_text(frame, encoding="utf-8")
 
 
 def _html(piece: Piece, page: BeautifulSoup) -> str:
@@ -198,6 +166,8 @@ def _html(piece: Piece, page: BeautifulSoup) -> str:
     if piece.kind == "picture":
         home = posixpath.join("..", posixpath.dirname(piece.page), str(element["src"]))
         return f'<div class="picture"><img src="{home}" alt="{escape(str(element["alt"]))}"></div>'
-    if piece.kind in ("code", "output") and (text := element.find("pre")):
+    if piece.kind in ("code", "output") and isinstance(text := element.find("pre"), Tag):
+        if text.get_text().count("\n") > LONG:
+            text["class"] = "long"
         return str(text)
     return str(element)
