@@ -18,7 +18,7 @@ SLOW = 120  # words a minute, of one who also writes and waits
 SLIDES = ROOT / "docs" / "_build" / "teaching" / "slides.html"
 
 
-def said(text: str, what: str) -> str:
+def part(text: str, what: str) -> str:
     match = re.search(rf"\*\*{what}\.\*\* (.*?)(?=\n\n|\Z)", text, re.S)
     return "" if match is None else match[1]
 
@@ -32,11 +32,11 @@ def test_ninety_minutes_without_a_hole_and_with_slack():
 
 def test_each_item_has_all_that_a_lecturer_needs():
     for start, end, title, text in ITEMS:
-        assert said(text, "Done"), title
+        assert part(text, "Done"), title
         if title != "Slack":
-            assert all(said(text, what) for what in ("Shown", "Said", "Asked")), title
-            assert re.search(r"\*\(.+\)\*", said(text, "Asked"), re.S), f"{title}: no answer"
-            spoken = len(f"{said(text, 'Said')} {said(text, 'Asked')}".split())
+            assert all(part(text, what) for what in ("Shown", "Said", "Asked")), title
+            assert re.search(r"\*\(.+\)\*", part(text, "Asked"), re.S), f"{title}: no answer"
+            spoken = len(f"{part(text, 'Said')} {part(text, 'Asked')}".split())
             assert spoken <= SLOW * (end - start), title
 
 
@@ -45,7 +45,7 @@ def test_the_slides_are_shown_in_their_order():
     slides = script(ROOT / "docs" / "slides.py").SLIDES
     numbers = []
     for *_, text in ITEMS:
-        for first, last in re.findall(r"Slides? (\d+)(?:–(\d+))?", said(text, "Shown")):
+        for first, last in re.findall(r"Slides? (\d+)(?:–(\d+))?", part(text, "Shown")):
             numbers += range(int(first), int(last or first) + 1)
     assert numbers == list(range(1, len(slides) + 1))
 
