@@ -119,7 +119,7 @@ def test_what_is_not_affine_in_the_mass_is_refused():
     problem = cpv.PrivacyDistortion(SOURCE, ORDINAL, budget=0.2)
     q, t = problem.variables["Q"], cp.Variable(2, name="mine")
     for constraint, message in (
-        (cp.sum_squares(q) <= 1, "not affine"),
+        (cp.sum_squares(q) <= 1, "not convex piecewise linear"),
         (cp.sum(t) + cp.sum(q) <= 1, "uses mine"),
         (cp.SOC(q[0, 0], q[1]), "SOC"),
     ):
