@@ -27,6 +27,8 @@ YOUR_CODE, YOUR_WORDS = "# your answer", "*Your answer:*"
 _FENCE = re.compile(r"^( *)(:::+|```+)\{(\w+)\}[^\n]*\n(.*?)^\1\2 *$\n?", re.M | re.S)
 _LABEL = re.compile(r"^\([\w-]+\)=\n", re.M)
 _ROLE = re.compile(r"\{[\w:]+\}`~?(?:[\w.]+\.)?(\w+)`")
+_FORMULA = re.compile(r"^( *)\$\$.*?\$\$", re.M | re.S)
+_MARKED = re.compile(r"\n\s*(?=[-+*=#>])")  # a line of a formula that Markdown takes for a list
 _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)")
 
 
@@ -119,4 +121,5 @@ def _plain(text: str, page: str, pages: set[str], *, solved: bool) -> str:
             return f"[{words}]({target[:-3]}.ipynb)"
         return words
 
+    text = _FORMULA.sub(lambda formula: _MARKED.sub(" ", formula[0]), text)
     return _LINK.sub(link, _ROLE.sub(r"`\1`", _LABEL.sub("", _FENCE.sub(fence, text))))

@@ -36,6 +36,12 @@ x = 1
 ```
 
 (a-label)=
+$$
+a
++ b
+= c
+$$
+
 See [the other](other.md#part), [a theory](../theory/deep.md) and [the web](https://example.org/a).
 
 1. Why?
@@ -65,6 +71,7 @@ def test_a_page_becomes_two_clean_notebooks():
         assert not RAW.search(text)
         assert text.startswith(f"# A page\n\n{notebooks.INSTALL}")
         assert "**You will learn** little of `Channel`." in text
+        assert "$$\na + b = c\n$$" in text  # no line of it is a list for Markdown
         links = "See [the other](other.ipynb), a theory and [the web](https://example.org/a)."
         assert links in text
         assert notebook.cells[1].metadata == {"jupyter": {"source_hidden": True}}
