@@ -14,7 +14,7 @@ from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.validation import array
 
-__all__ = ["candidate_rows", "inputs_of"]
+__all__ = ["candidate_rows"]
 
 _OFF = 0.05  # by which a row that was printed to two digits may miss 1
 
@@ -36,7 +36,7 @@ def candidate_rows(candidate: Any, alphabet: Alphabet) -> FloatArray:
     else:
         table = tabulated(candidate, variables=[2])
         values, labels = table.values, list(table.labels) or [None, None]
-    inputs, outputs = inputs_of(alphabet), list(alphabet.outputs)
+    inputs, outputs = alphabet.inputs, list(alphabet.outputs)
     rows = inputs if labels[0] is None else labels[0]
     columns = outputs if labels[1] is None else labels[1]
     remedy = f"pass p(x̂ | x), {len(inputs)} rows for inputs and {len(outputs)} columns for outputs"
@@ -58,19 +58,9 @@ def candidate_rows(candidate: Any, alphabet: Alphabet) -> FloatArray:
     if wrong.any():
         i = int(wrong.argmax())
         where, least = inputs[alphabet.support[i]], float(laws[i].min())
-        said = f"an entry of {least:.6g}" if least < -_OFF else f"a sum of {totals[i]:.6g}"
-        raise InputError("candidate", f"a row with {said}", "pass laws", where=where)
+        wrong_by = f"an entry of {least:.6g}" if least < -_OFF else f"a sum of {totals[i]:.6g}"
+        raise InputError("candidate", f"a row with {wrong_by}", "pass laws", where=where)
     return laws
-
-
-def inputs_of(alphabet: Alphabet) -> list[Any]:
-    """Return the labels of what the channel randomises, with mass or without, in order."""
-    import itertools
-
-    source, encoder = alphabet.source, alphabet.encoder_inputs
-    axes = {"w": source.w, "x": source.x, "z": source.z or []}
-    inputs = list(itertools.product(*(axes[axis] for axis in encoder)))
-    return [label[0] for label in inputs] if len(encoder) == 1 else inputs
 
 
 def _places(labels: Sequence[Any], among: Sequence[Any], kind: str) -> list[int]:

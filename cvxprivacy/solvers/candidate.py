@@ -1,4 +1,4 @@
-"""What is proved of a candidate that somebody else proposes: a release, with multipliers or without.
+"""What is proved of a release that somebody else proposes, with multipliers or without.
 
 A release is repaired and evaluated like that of a solver.  At the scores s of its own posteriors
 the objective and every constraint lie above linear functions of the release that touch them there
@@ -9,7 +9,7 @@ as its multipliers then satisfy (P21).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,15 +18,18 @@ import numpy as np
 from cvxprivacy.certificates.bounds import Prover
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.covariance import CovarianceDual, CovarianceProgram
 from cvxprivacy.programs.dual import Dual
-from cvxprivacy.programs.expression import Expression
+from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.worst import Worst
-from cvxprivacy.solvers.driver import solve
+from cvxprivacy.solvers.covariance.stages import CovarianceProver
+from cvxprivacy.solvers.covariance.whitened import Whitened, floats
+from cvxprivacy.solvers.driver import solve, solve_gaussian
 from cvxprivacy.solvers.presolve import tightened
 from cvxprivacy.solvers.task import Outcome, reported
 from cvxprivacy.solvers.threads import one_thread
 
-__all__ = ["prove_channel", "with_multipliers"]
+__all__ = ["prove_channel", "prove_covariance"]
 
 _SHARES = (0.1, 1e-2, 1e-3, 1e-5)  # of their spans, by which rows are stricter inside
 
@@ -35,8 +38,9 @@ _SHARES = (0.1, 1e-2, 1e-3, 1e-5)  # of their spans, by which rows are stricter 
 def prove_channel(
     program: ChannelProgram,
     channel: FloatArray,
-    dual: Dual | None = None,
+    multipliers: Mapping[str, Any] | None = None,
     *,
+    further: Iterable[Any] = (),
     accuracy: str = "default",
 ) -> Outcome:
     """Prove both ends of a program by a channel and multipliers.
@@ -46,8 +50,10 @@ def prove_channel(
     program : ChannelProgram
     channel : (n, m) array
         Repaired, if it is not feasible.
-    dual : Dual, optional
-        By default that of the channel's own posteriors.
+    multipliers : mapping of str to float or array, optional
+        Of rows, at the scores of the channel's posteriors; by default the best there are.
+    further : iterable of Dual
+        Whose bounds are proved, too.
     accuracy : {"default", "high"}
         Of the status.
     """
@@ -59,17 +65,18 @@ def prove_channel(
                 better = prover.offer_channel(channel)
                 if not better and prover.primal is not None:
                     break  # with more room less would be mixed in, and with less room more
-    offered = scores_of(program, channel) if dual is None else dual
-    if dual is None:
-        linear = solve(linearised(program, offered), accuracy="high").certificate.dual
-        if linear is not None:
-            offered = replace(linear, scores=offered.scores)
-    prover.offer_dual(offered)
-    whose = "its own posteriors" if dual is None else "the multipliers that came with it"
-    return Outcome(prover.certificate(), [reported(f"candidate: bounded by {whose}")])
+    offered = _scores(program, channel)
+    if multipliers is not None:
+        offered = replace(offered, multipliers=multipliers)
+    else:
+        linear = solve(_linearised(program, offered), accuracy="high").certificate.dual
+        offered = offered if linear is None else replace(linear, scores=offered.scores)
+    for each in (offered, *further):
+        prover.offer_dual(each)
+    return Outcome(prover.certificate(), [reported("candidate")])
 
 
-def scores_of(program: ChannelProgram, channel: FloatArray) -> Dual:
+def _scores(program: ChannelProgram, channel: FloatArray) -> Dual:
     """Return the scores at which the minorant of every view touches it at a channel (P21)."""
     scores = {}
     for name, view in program.views.items():
@@ -82,7 +89,7 @@ def scores_of(program: ChannelProgram, channel: FloatArray) -> Dual:
     return Dual(scores, zero)
 
 
-def linearised(program: ChannelProgram, dual: Dual) -> ChannelProgram:
+def _linearised(program: ChannelProgram, dual: Dual) -> ChannelProgram:
     """Return the program with what its scores say in place of every leakage: linear, and below."""
     slopes = {view: dual.slopes(program, view) for view in program.views}
 
@@ -103,6 +110,61 @@ def linearised(program: ChannelProgram, dual: Dual) -> ChannelProgram:
     return replace(program, views={}, objective=objective, constraints=rows, terms={})
 
 
-def with_multipliers(dual: Dual, duals: Mapping[str, Any]) -> Dual:
-    """Return the multipliers that somebody names, at the scores of another dual."""
-    return replace(dual, multipliers={name: duals.get(name, 0.0) for name in dual.multipliers})
+# ---- Gaussian ------------------------------------------------------------------------------
+
+
+@one_thread()
+def prove_covariance(
+    program: CovarianceProgram,
+    sigma: FloatArray,
+    multipliers: Mapping[str, float] | None = None,
+    *,
+    further: Iterable[CovarianceDual] = (),
+    accuracy: str = "default",
+) -> Outcome:
+    """Prove both ends of a program by an error covariance and multipliers, of the program in nats.
+
+    Other arguments as of :func:`prove_channel`.
+    """
+    prover = CovarianceProver(program, accuracy)
+    white = prover.white
+    inverse = floats(white.inverse)
+    whitened = inverse @ ((sigma + sigma.T) / 2) @ inverse.T
+    values, vectors = np.linalg.eigh(whitened)
+    whitened = vectors * np.clip(values, 0.0, 1.0) @ vectors.T  # 0 ≼ Σ ≼ Σ̄ before the rows
+    prover.offer_whitened(whitened)
+    if multipliers is None:
+        tangent = _tangent(program, white, whitened)
+        linear = solve_gaussian(tangent, accuracy="high").certificate.dual
+        multipliers = {} if linear is None else linear.multipliers
+    prover.offer_multipliers(whitened, multipliers)
+    for dual in further:
+        prover.take_dual(dual)
+    return Outcome(prover.certificate(), [reported("candidate")])
+
+
+def _tangent(
+    program: CovarianceProgram, white: Whitened, whitened: FloatArray
+) -> CovarianceProgram:
+    """Return the linear program of the slopes of objective and rows at a covariance (G6)."""
+    inverse = floats(white.inverse)
+
+    def linear(term: Expression, row: Constraint | None = None) -> Any:
+        slope, constant = white.cost(term) / white.unit(term), 0.0
+        for view, weight in term.weights.items():
+            t = white.views[view][2]
+            slope = slope - float(weight) / 2 * t.T @ np.linalg.solve(
+                white.spread(view, whitened), t
+            )
+        cost = inverse.T @ slope @ inverse
+        tangent = Expression(term.name, cost=(cost + cost.T) / 2)
+        if row is None:
+            return tangent
+        value = white.value(term, at) / white.unit(term)
+        constant = value - float((slope * at).sum())
+        bound = float(row.bounds(1)) / white.unit(term) - constant
+        return replace(row, expression=tangent, bound=bound, radius=0, derivatives={})
+
+    rows = {name: linear(row.expression, row) for name, row in program.constraints.items()}
+    objective = linear(program.objective)
+    return replace(program, views={}, objective=objective, constraints=rows, terms={}, units="nats")
