@@ -22,11 +22,11 @@ from cvxprivacy.programs.covariance import CovarianceDual, CovarianceProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.worst import Worst
-from cvxprivacy.solvers.covariance.stages import CovarianceProver
+from cvxprivacy.solvers.covariance.stages import CovarianceTask
 from cvxprivacy.solvers.covariance.whitened import Whitened, floats
 from cvxprivacy.solvers.driver import solve, solve_gaussian
 from cvxprivacy.solvers.presolve import tightened
-from cvxprivacy.solvers.task import Outcome, reported
+from cvxprivacy.solvers.task import Outcome, checked, reported
 from cvxprivacy.solvers.threads import one_thread
 
 __all__ = ["prove_channel", "prove_covariance"]
@@ -126,8 +126,10 @@ def prove_covariance(
 
     Other arguments as of :func:`prove_channel`.
     """
-    prover = CovarianceProver(program, accuracy)
-    white = prover.white
+    task = CovarianceTask(program, checked("auto", "CLARABEL", accuracy, None))
+    if not task.has_interior:  # to mix with
+        task.phase_one()
+    prover, white = task.prover, task.white
     inverse = floats(white.inverse)
     whitened = inverse @ ((sigma + sigma.T) / 2) @ inverse.T
     values, vectors = np.linalg.eigh(whitened)
@@ -143,9 +145,7 @@ def prove_covariance(
     return Outcome(prover.certificate(), [reported("candidate")])
 
 
-def _tangent(
-    program: CovarianceProgram, white: Whitened, whitened: FloatArray
-) -> CovarianceProgram:
+def _tangent(program: CovarianceProgram, white: Whitened, at: FloatArray) -> CovarianceProgram:
     """Return the linear program of the slopes of objective and rows at a covariance (G6)."""
     inverse = floats(white.inverse)
 
@@ -153,9 +153,7 @@ def _tangent(
         slope, constant = white.cost(term) / white.unit(term), 0.0
         for view, weight in term.weights.items():
             t = white.views[view][2]
-            slope = slope - float(weight) / 2 * t.T @ np.linalg.solve(
-                white.spread(view, whitened), t
-            )
+            slope = slope - float(weight) / 2 * t.T @ np.linalg.solve(white.spread(view, at), t)
         cost = inverse.T @ slope @ inverse
         tangent = Expression(term.name, cost=(cost + cost.T) / 2)
         if row is None:
