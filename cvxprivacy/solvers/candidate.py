@@ -134,7 +134,7 @@ def prove_covariance(
     whitened = inverse @ ((sigma + sigma.T) / 2) @ inverse.T
     values, vectors = np.linalg.eigh(whitened)
     whitened = vectors * np.clip(values, 0.0, 1.0) @ vectors.T  # 0 ≼ Σ ≼ Σ̄ before the rows
-    prover.offer_whitened(whitened)
+    prover.offer_whitened(_inward(white, whitened, prover.strictly_feasible))
     if multipliers is None:
         tangent = _tangent(program, white, whitened)
         linear = solve_gaussian(tangent, accuracy="high").certificate.dual
@@ -143,6 +143,23 @@ def prove_covariance(
     for dual in further:
         prover.take_dual(dual)
     return Outcome(prover.certificate(), [reported("candidate")])
+
+
+def _inward(white: Whitened, whitened: FloatArray, inside: FloatArray) -> FloatArray:
+    """Return the first point on the way to a strictly feasible one at which all rows hold."""
+    rows = white.program.constraints.values()
+
+    def holds(share: float) -> bool:
+        mixed = (1 - share) * whitened + share * inside
+        return all(white.value(row.expression, mixed) <= float(row.bounds(1)) for row in rows)
+
+    if holds(0.0) or not holds(1.0):
+        return whitened
+    low, high = 0.0, 1.0
+    while high - low > 1e-12:
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return (1 - high) * whitened + high * inside
 
 
 def _tangent(program: CovarianceProgram, white: Whitened, at: FloatArray) -> CovarianceProgram:
