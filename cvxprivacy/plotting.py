@@ -12,6 +12,7 @@ import numpy as np
 
 from cvxprivacy import style
 from cvxprivacy.errors import InputError
+from cvxprivacy.programs.worst import first_part
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.results.solution import Solution
 
@@ -126,8 +127,11 @@ def tradeoff(
     ax = _axes(ax)
     lines = []
     for i, solution in enumerate(solutions):
-        row = solution.certificate.program.constraints.get("budget")
-        if row is None or "budget" not in solution.duals or solution.value_units is None:
+        program = solution.certificate.program
+        row, views = program.constraints.get("budget"), first_part(program.objective).weights
+        informs = all(getattr(program.views[view], "informs", True) for view in views)
+        none = row is None or "budget" not in solution.duals or solution.value_units is None
+        if none or not informs:
             remedy = "pass solved problems of least information with budget="
             raise InputError("solutions", f"{solution!r} has no point", remedy, where=i)
         if solution.units != solutions[0].units:

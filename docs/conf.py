@@ -10,6 +10,10 @@ from docutils import nodes
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
+import front  # noqa: E402  (which lie beside this file)
+import notebooks  # noqa: E402
+import slides  # noqa: E402
+
 os.environ.setdefault("MATPLOTLIBRC", str(HERE / "matplotlibrc"))  # of executed pages
 os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"  # pictures stand in pages
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -48,9 +52,13 @@ copybutton_prompt_is_regexp = True
 
 def offers_a_notebook(app, page, source):
     """End each executed page with itself as a notebook."""
-    if source[0].startswith("---\nfile_format: mystnb"):
-        link = f"{{nb-download}}`{page.rpartition('/')[2]}.ipynb`"
-        source[0] += f"\n\n---\nThis page as a notebook (`pip install jupyterlab`): {link}\n"
+    source[0] += notebooks.note(page, HERE)
+
+
+def makes_slides(app, error):
+    """Make the slides of the lecture from the pages, if these were built."""
+    if error is None and app.builder.format == "html":
+        slides.write(Path(app.outdir))
 
 
 def tags_are_not_split(app, doctree):
@@ -105,6 +113,7 @@ html_theme_options = {
     "secondary_sidebar_items": {  # reference/generated, the gallery and others have none
         "tutorials/*": ["page-toc"],
         "howto/*": ["page-toc"],
+        "teaching/*": ["page-toc"],
         "theory/*": ["page-toc"],
         "reference/[!g]*": ["page-toc"],
     },
@@ -119,8 +128,11 @@ def setup(app):
     import gallery
     from explorer import data
 
+    front.write(HERE / "index.md", HERE / "_static" / "front.svg")
+    app.connect("builder-inited", lambda app: notebooks.write(HERE, HERE / "_static" / "notebooks"))
     app.connect("builder-inited", lambda app: gallery.write(HERE.parent, HERE / "gallery"))
     app.connect("builder-inited", lambda app: data.write(HERE / "_static" / "explorer"))
+    app.connect("build-finished", makes_slides)
     app.connect("source-read", offers_a_notebook)
     app.connect("doctree-read", tags_are_not_split)
     app.connect("autodoc-process-docstring", bars_are_letters)

@@ -260,7 +260,8 @@ def value_units(program: Any) -> str | None:
     objective = first_part(program.objective)
     if not objective.weights or objective.cost is not None:
         return None
-    if any(not getattr(program.views[view], "informs", True) for view in objective.weights):
+    measures = (getattr(program.views[view], "measure", None) for view in objective.weights)
+    if any(measure is not None and not measure.in_units for measure in measures):
         return None
     return program.units
 

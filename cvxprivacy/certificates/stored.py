@@ -16,17 +16,14 @@ from cvxprivacy.programs.covariance import CovarianceDual, ErrorCovariance
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.verifier.balls import decode
 
-__all__ = ["channel", "multipliers", "restored"]
+__all__ = ["channel", "dual_of", "multipliers", "primal_of", "restored"]
 
 
 def restored(document: Mapping[str, Any], program: Any) -> Certificate:
     """Return the certificate that a document states of ``program``; nothing is proved again."""
     primal, dual, claim = document["primal"], document["dual"], document["claim"]
-    discrete = isinstance(program, ChannelProgram)
-    if primal is not None:
-        primal = channel(primal, program.m) if discrete else ErrorCovariance(*_factors(primal))
-    if dual is not None:
-        dual = multipliers(dual) if discrete else _covariance_dual(dual)
+    primal = None if primal is None else primal_of(primal, program)
+    dual = None if dual is None else dual_of(dual, program)
     return Certificate(
         program,
         document["accuracy"],
@@ -38,6 +35,18 @@ def restored(document: Mapping[str, Any], program: Any) -> Certificate:
         {name: (decode(low), decode(high)) for name, (low, high) in claim["terms"].items()},
         document.get("raw", {}),
     )
+
+
+def primal_of(primal: Mapping[str, Any], program: Any) -> Any:
+    """Return the channel, or the error covariance, of a document."""
+    if isinstance(program, ChannelProgram):
+        return channel(primal, program.m)
+    return ErrorCovariance(*_factors(primal))
+
+
+def dual_of(dual: Mapping[str, Any], program: Any) -> Any:
+    """Return the multipliers of a document, of either kind of program."""
+    return multipliers(dual) if isinstance(program, ChannelProgram) else _covariance_dual(dual)
 
 
 def channel(primal: Mapping[str, Any], m: int) -> ExactChannel:

@@ -303,7 +303,7 @@ def measures_of_leakage() -> dict[str, tuple[str, list[str]]]:
 
     measures: dict[str, tuple[str, list[str]]] = {}
     for name, measure in leakage.MEASURES.items():
-        if name == "Gain":  # whose matrix is no number
+        if name in ("Gain", "FInformation"):  # whose tables are no number
             continue
         arguments = inspect.signature(measure).parameters.values()
         needed = [a.name for a in arguments if a.default is a.empty]

@@ -105,8 +105,9 @@ def _in_another_measure(
     """Return what the key tells, nothing at all, and the release, if not in information."""
     if leakage is None or leakage.informs:
         return {}
-    before, none = leakage.total(source.pmf), leakage.total(source.p_w[:, None])
-    after = float(solution.terms["risk"]) if law.proved else leakage.total(law.joint)
+    unit = leakage.unit(solution.units)
+    before, none = (unit * leakage.total(joint) for joint in (source.pmf, source.p_w[:, None]))
+    after = float(solution.terms["risk"]) if law.proved else unit * leakage.total(law.joint)
     return {"leakage": {"measure": leakage.name, "before": before, "after": after, "none": none}}
 
 

@@ -249,7 +249,8 @@ class Criterion(Frozen):
         if measure is None:
             return {}
         if not measure.informs:
-            return {"measure": measure.name, "how": measure.name, "unit": ""}
+            unit = units if measure.in_units else ""
+            return {"measure": measure.name, "how": measure.name, "unit": unit}
         name = self._divergence
         return {"measure": name, "how": f"{name}, in {units}", "unit": units}
 

@@ -91,7 +91,7 @@ def leaked(
     measure = as_proved(leakage.fitted(range(len(p)), np.flatnonzero(there).tolist()))
     if measure.informs:
         return i1(counts, reference=reference, units=units)
-    values = measure.value(np.nan_to_num(p[there]), prior[there, 0])
+    values = measure.value(np.nan_to_num(p[there]), prior[there, 0]) * measure.unit(units)
     return np.where(np.isnan(p[there]).any(axis=0), math.nan, values)
 
 

@@ -60,9 +60,9 @@ class LeakageTerm:
         value = self.measure(arb(1)).exactly([fmpz(j) for j in self.joint], self.masses)
         return None if value is None else self.weight * Fraction(int(value.p), int(value.q))
 
-    def enclosure(self) -> arb:
-        """Return the value in a ball of the precision at work."""
-        value = self.measure(arb(1)).value([arb(j) for j in self.joint])
+    def enclosure(self, nat: arb) -> arb:
+        """Return the value in a ball of the precision at work, a nat being in its units."""
+        value = self.measure(nat).value([arb(j) for j in self.joint])
         return arb(_fmpq(self.weight)) * value
 
 
@@ -91,7 +91,7 @@ def at_most(
     while bits <= _BITS:
         with ctx.workprec(bits):
             nat = 1 / arb(2).log() if units == "bits" else arb(1)
-            value = _sum(form) * nat + sum((each.enclosure() for each in others), arb(0))
+            value = _sum(form) * nat + sum((each.enclosure(nat) for each in others), arb(0))
             spare = arb(_fmpq(most)) - value
             if spare >= arb(_fmpq(off)):
                 return True

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from flint import arb
 
 from cvxprivacy.additive import AdditiveCost, Cost
 from cvxprivacy.criteria.counts import Cells, Counts, Verdict
@@ -134,11 +135,8 @@ class _Row:
     def value(self) -> float:
         """The left-hand side of a row of all outputs, in floats."""
         terms = (term for column in self._leaked() for term in column)
-        nat_in_units = nat(self.table.units)
-        leaked = sum(
-            float(term.enclosure().mid()) * (nat_in_units if term.logarithms else 1.0)
-            for term in terms
-        )
+        in_units = arb(nat(self.table.units))
+        leaked = sum(float(term.enclosure(in_units).mid()) for term in terms)
         return (leaked + float(sum(self._costs()))) / float(sum(self.records, Fraction(0)))
 
     def decided(self) -> list[bool | None]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,7 @@ from cvxprivacy.frontiers.curve import (
     Number,
     curve_of,
 )
+from cvxprivacy.frontiers.membership import Membership
 from cvxprivacy.frontiers.parametric import ParametricProblem
 from cvxprivacy.frontiers.point import Point, breakpoint_of
 from cvxprivacy.frozen import Frozen
@@ -159,6 +161,48 @@ class Frontier(Frozen):
         if self.kind != MONOTONE or self._problem is None or solved:
             return proved
         return max(proved, self._problem.proved(x, self._strongest_duals(x)))
+
+    def contains(self, point: Sequence[Real]) -> Membership:
+        """Tell whether a release exists at x that achieves at most y.
+
+        Parameters
+        ----------
+        point : (x, y)
+            A value of the parameter, and one of the optimum.
+
+        Returns
+        -------
+        Membership
+            A text with the certificate of the answer: which of ``points`` are mixed, by exact
+            shares, or what no release undercuts at x.
+
+        Raises
+        ------
+        InputError
+            For what is not two numbers.
+
+        Examples
+        --------
+        >>> import cvxprivacy as cpv
+        >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+        >>> curve = cpv.frontier(cpv.PrivacyDistortion(source, cpv.hamming(2), 0.2), tol=1e-2)
+        >>> answer = curve.contains((0.2, 0.11))  # the optimum is 0.0956
+        >>> answer, sum(answer.weights.values()) == 1, curve.contains((0.2, 0.08))
+        ('inside', True, 'outside')
+        """
+        remedy = f"pass two numbers: {self.parameter} and a value of the optimum"
+        if np.shape(point) != (2,):
+            raise InputError("point", f"shape {np.shape(point)}", remedy)
+        x, y = (typed(number, "point", negative=True, remedy=remedy) for number in point)
+        if Fraction(y) < (bound := self._outer(x)):
+            return Membership("outside", bound=bound)
+        achieved, mixture = self._curve.achieved(x), self._curve.mixture(x)
+        if mixture is None or achieved is None or achieved > Fraction(y):
+            return Membership("within tol")
+        places = {point.x: i for i, point in enumerate(self.points)}
+        left, right, share = mixture
+        shares = {places[right.x]: share, places[left.x]: 1 - share}  # of one point, all of it
+        return Membership("inside", {i: weight for i, weight in shares.items() if weight})
 
     @cached_property
     def band(self) -> float:
@@ -491,13 +535,13 @@ class Frontier(Frozen):
 
     def _picture(self) -> str:
         """Return the band as SVG within HTML."""
-        import matplotlib.pyplot as plt
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure  # not of pyplot, which would take this for its start
 
-        with plt.rc_context(style.HOUSE):
-            figure, [ax] = style.panels("", height=2.2)
-            self.plot(ax, color=style.BLUE)
+        with rc_context(style.HOUSE):
+            figure = Figure(figsize=(style.COLUMN, 2.2), layout="constrained")
+            self.plot(figure.subplots(), color=style.BLUE)
             picture = style.inline_svg(figure, repr(self))
-            plt.close(figure)
         return f"<div style='max-width:30em'>{picture}</div>"
 
     def __repr__(self) -> str:

@@ -22,6 +22,7 @@ import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,45 +32,25 @@ from scipy.spatial import ConvexHull, QhullError
 from cvxprivacy import style
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real, floats
+from cvxprivacy.files import whole_file
 from cvxprivacy.formulations.channel import ChannelProblem
+from cvxprivacy.formulations.covariance import CovarianceProblem
 from cvxprivacy.frontiers.curve import Number, rounded
 from cvxprivacy.frontiers.explore import Progress, explore
+from cvxprivacy.frontiers.membership import Membership
 from cvxprivacy.frontiers.weighted import WeightedProblem
 from cvxprivacy.frozen import Frozen
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.validation import integer, number, table, typed
+from cvxprivacy.verifier.balls import UnprovableError
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = ["Membership", "Surface", "Tessellation", "surface"]
+__all__ = ["Surface", "Tessellation", "surface"]
 
-
-class Membership(str):
-    """``"inside"``, ``"outside"`` or ``"within tol"``, with its certificate.
-
-    Attributes
-    ----------
-    weights : dict of int to Fraction
-        Inside: of the vertices whose mixture is as good as the point in all three coordinates.
-    plane : (Fraction, Fraction, Fraction, Fraction) or None
-        Outside: (w, s) with w·p < s, where every release has w·p ≥ s.
-    """
-
-    weights: dict[int, Fraction]
-    plane: tuple[Fraction, ...] | None
-
-    def __new__(
-        cls,
-        answer: str,
-        weights: Mapping[int, Fraction] | None = None,
-        plane: Sequence[Fraction] | None = None,
-    ) -> Membership:
-        self = super().__new__(cls, answer)
-        self.weights = dict(weights or {})
-        self.plane = None if plane is None else tuple(plane)
-        return self
+SCHEMA = "cvxprivacy surface 1"
 
 
 class Surface(Frozen):
@@ -84,10 +65,12 @@ class Surface(Frozen):
     planes : ndarray, shape (K, 4)
         Rows (w₁, w₂, w₀, s): every release has w₁ x + w₂ y + w₀ v ≥ s, by proof.
     units : ndarray, shape (3,)
-        A nat of information, the span of a distortion.
+        What counts alike in the three: a nat of information, the span of a distortion (of a
+        Gaussian problem, the distortion of a release that tells nothing).
     band : float
-        A point that no half-space excludes is achieved when each coordinate is raised by at most
-        this many of its units (computed in floating point, from what is proved).
+        A point that no half-space excludes is achieved when its optimum is raised by at most this,
+        and each bound by the same share of its unit; in the unit of the optimum, as of a
+        :class:`Frontier` (computed in floating point, from what is proved).
     tol : float
         What was asked of the band; ``complete`` tells whether it was reached.
     complete : bool
@@ -117,7 +100,7 @@ class Surface(Frozen):
     """
 
     def __init__(self, search: Tessellation, complete: bool) -> None:
-        self._problem = search.problem
+        self._problem, self._records = search.problem, search.records
         self._vertex_records, self._plane_records = search.vertex_records, search.plane_records
         self.names, self.units = search.problem.names, search.problem.units
         self.vertices, self.planes = search.vertices, search.planes
@@ -272,6 +255,71 @@ class Surface(Frozen):
         values = {side: [curve(*pair) for pair in pairs] for side, curve in curves.items()}
         return pd.DataFrame({self.names[free]: places, **values})
 
+    # ---- kept, shown, proved again -------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the surface with all its proofs as JSON, whole or not at all.
+
+        The file holds releases and multipliers of the confidential attribute: it is readable by
+        its owner only.
+
+        Parameters
+        ----------
+        path : str or path
+            Where it is written; the path is returned.
+        """
+        weighted = self._problem
+        head = {"schema": SCHEMA, "names": list(self.names), "accuracy": weighted.accuracy}
+        head |= {"tol": self.tol, "digest": weighted.digest, "records": self._records}
+        with whole_file(path, private=True) as file:
+            json.dump(head, file, ensure_ascii=False, allow_nan=False)
+        return Path(path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], problem: Any) -> Surface:
+        """Read what :meth:`save` wrote, and prove all of it again.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        problem : ChannelProblem or CovarianceProblem
+            The problem it is of, at any values of the two bounds.
+
+        Raises
+        ------
+        InputError
+            If the file is no surface, or another problem's, or a proof in it fails.
+        """
+        where = os.fspath(path)
+        remedy = "pass a file that Surface.save wrote"
+        try:
+            document = json.loads(Path(path).read_text(encoding="utf-8"))
+            if document["schema"] != SCHEMA:
+                raise ValueError(f"its schema is {document['schema']!r}")
+            first, second = document["names"]
+            weighted = WeightedProblem(problem, (first, second), document["accuracy"])
+            if weighted.digest != document["digest"]:
+                other = f"{where!r} is of another one"
+                raise InputError("problem", other, "pass the problem that the surface is of")
+            records = document["records"]
+            search = Tessellation(
+                weighted, number(document["tol"], "tol", zero=False), len(records)
+            )
+            for record in records:
+                proved = weighted.proved(record)
+                if proved != record:
+                    raise ValueError(f"the proof of weights {record['weights']} fails")
+                search.take(record["weights"], {"record": proved})
+        except OSError as error:
+            problem_ = f"{where!r} cannot be read ({error.strerror})"
+            raise InputError("path", problem_, "pass a file that exists") from None
+        except (ValueError, KeyError, TypeError, UnprovableError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError("path", f"{where!r} is no surface: {error}", remedy) from None
+        return cls(search, search.band <= search.tol)
+
     def to_frame(self) -> pd.DataFrame:
         """Return the vertices as a pandas frame."""
         import pandas as pd
@@ -291,12 +339,12 @@ class Surface(Frozen):
         import matplotlib.pyplot as plt
 
         axes: Any = plt.figure().add_subplot(projection="3d") if ax is None else ax
-        low, high = self.vertices.min(axis=0), self.vertices.max(axis=0)
+        low, (right, back) = self.vertices.min(axis=0), self._cropped()
         grid = []
-        for x in np.linspace(low[0], high[0], count).tolist():
+        for x in np.linspace(low[0], right, count).tolist():
             least = self._least_second(x)
             if least is not None:
-                row = np.linspace(least, max(least, float(high[1])), count).tolist()
+                row = np.linspace(least, max(least, back), count).tolist()
                 grid.append([(x, y, self.inner(x, y)) for y in row])
         points = np.where(np.isfinite(grid), grid, np.nan)
         look: dict[str, Any] = {
@@ -306,10 +354,34 @@ class Surface(Frozen):
             "edgecolor": style.GREY,
         }
         axes.plot_surface(*np.moveaxis(points, -1, 0), rstride=1, cstride=1, **look)
-        axes.scatter(*self.vertices.T, color=style.VERMILION, s=6, depthshade=False)
-        first, second = (name.replace("_", " ") for name in self.names)
-        axes.set(xlabel=first, ylabel=second, zlabel=f"${self._problem.latex}$")
+        shown = (self.vertices[:, :2] <= [right, back]).all(axis=1)
+        axes.scatter(*self.vertices[shown].T, color=style.VERMILION, s=6, depthshade=False)
+        names = [*(name.replace("_", " ") for name in self.names), f"${self._problem.latex}$"]
+        units = [f" [{unit}]" if unit else "" for unit in self._problem.words]
+        xlabel, ylabel, zlabel = map("".join, zip(names, units, strict=True))
+        axes.set(xlabel=xlabel, ylabel=ylabel, zlabel=zlabel)
         return axes
+
+    def _cropped(self, count: int = 9) -> tuple[float, float]:
+        """Return bounds beyond which the optimum hardly falls: where a picture ends."""
+        low, high = self.vertices.min(axis=0), self.vertices.max(axis=0)
+        ends = []
+        for axis in (0, 1):
+            across = np.linspace(low[1 - axis], high[1 - axis], count).tolist()
+
+            def heights(end: float, axis: int = axis, across: list[float] = across) -> np.ndarray:
+                places = [(end, other) if axis == 0 else (other, end) for other in across]
+                return np.array([self.inner(*place) for place in places])
+
+            lowest = heights(float(high[axis])) + self.tol
+            left, right = float(low[axis]), float(high[axis])
+            margin = 0.02 * (right - left)
+            while right - left > margin:
+                middle = (left + right) / 2
+                flat = bool((heights(middle) <= lowest).all())
+                left, right = (left, middle) if flat else (middle, right)
+            ends.append(min(right + margin, float(high[axis])))
+        return ends[0], ends[1]
 
     def _least_second(self, x: float) -> float | None:
         """Return about the least second bound at which a release is known."""
@@ -352,7 +424,7 @@ def _shares(
 
 
 def surface(
-    problem: ChannelProblem,
+    problem: ChannelProblem | CovarianceProblem,
     parameters: tuple[str, str],
     *,
     tol: float = 1e-2,
@@ -366,13 +438,14 @@ def surface(
 
     Parameters
     ----------
-    problem : ChannelProblem
+    problem : ChannelProblem or CovarianceProblem
         Its own values of the two bounds do not matter.
     parameters : (str, str)
         Names of two constraints, such as ``("budget", "max_leakage")``.
     tol : float
-        Distance of the two surfaces, in units of each quantity: a nat of information, the span
-        of a distortion.
+        Distance of the two surfaces in the unit of the optimum, as of :func:`frontier`: what no
+        proof excludes is achieved when the optimum is raised by it, and both bounds by the same
+        share of their units.
     n_jobs : int, optional
         Workers, as of :func:`frontier`.
     checkpoint : path, optional
@@ -439,6 +512,7 @@ class Tessellation:
     def __init__(self, problem: WeightedProblem, tol: float, max_solves: int) -> None:
         self.problem, self.tol, self.max_solves = problem, tol, max_solves
         self.work, self.digest = problem.solve, problem.digest
+        self.records: list[dict[str, Any]] = []
         self.vertex_records: list[dict[str, Any]] = []
         self.plane_records: list[dict[str, Any]] = []
         self.vertices, self.planes = np.empty((0, 3)), np.empty((0, 4))
@@ -463,6 +537,7 @@ class Tessellation:
         """Take a vertex and a half-space."""
         record = result["record"]
         self._done.add(json.dumps(list(task)))
+        self.records.append(record)
         if record["point"] is not None:
             self.vertex_records.append(record)
             self.vertices = np.vstack([self.vertices, record["point"]])
@@ -489,7 +564,9 @@ class Tessellation:
         return max((gap for gap, _ in self._facets()), default=0.0)
 
     def _facets(self) -> list[tuple[float, list[float]]]:
-        """Return each facet's distance from what is proved, in units along (1, 1, 1), and normal.
+        """Return each facet's distance from what is proved, and its normal.
+
+        It is measured along the three units, and told in the unit of the optimum.
 
         What is proved of a normal w is the best Σ μ_k s_k with Σ μ_k w_k = w, μ ≥ 0.
         """
@@ -501,7 +578,7 @@ class Tessellation:
                 best = linprog(-planes[:, 3], A_eq=planes[:, :3].T, b_eq=w)
                 support = -math.inf if best.fun is None else -best.fun
                 gap = (float((vertices @ w).min()) - support) / float(w @ units)
-                gaps.append((gap, w.tolist()))
+                gaps.append((gap * float(units[2]), w.tolist()))
             self._gaps = sorted(gaps, key=lambda pair: (-pair[0], pair[1]))
         return self._gaps
 

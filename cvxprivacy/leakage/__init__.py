@@ -5,6 +5,12 @@ from fractions import Fraction
 from typing import Any
 
 from cvxprivacy.leakage.base import Leakage
+from cvxprivacy.leakage.f_divergence import (
+    FInformation,
+    JensenShannon,
+    PowerDivergence,
+    VinczeLeCam,
+)
 from cvxprivacy.leakage.f_information import (
     ChiSquared,
     HockeyStick,
@@ -22,21 +28,26 @@ __all__ = [
     "MEASURES",
     "ChiSquared",
     "EarthMover",
+    "FInformation",
     "Gain",
     "GuessingProbability",
     "HockeyStick",
+    "JensenShannon",
     "Leakage",
     "MaximalLeakageOf",
     "MutualInformation",
     "Polyhedral",
+    "PowerDivergence",
     "Sibson",
     "Smooth",
     "SquaredHellinger",
     "TotalVariation",
+    "VinczeLeCam",
 ]
 
 _ALL = (
     *(MutualInformation, ChiSquared, SquaredHellinger, TotalVariation, HockeyStick),
+    *(VinczeLeCam, JensenShannon, PowerDivergence, FInformation),
     *(EarthMover, Gain, GuessingProbability, Sibson, MaximalLeakageOf),
 )
 MEASURES: dict[str, type[Leakage]] = {measure.__name__: measure for measure in _ALL}
@@ -50,6 +61,10 @@ _BY_KIND: dict[str, Callable[[Any], Leakage]] = {  # of what proofs store of a m
     "mutual information": lambda data: MutualInformation(),
     "chi-squared": lambda data: ChiSquared(),
     "squared Hellinger": lambda data: SquaredHellinger(),
+    "Vincze-Le Cam": lambda data: VinczeLeCam(),
+    "Jensen-Shannon": lambda data: JensenShannon(),
+    "power divergence": lambda data: PowerDivergence(Fraction(data["order"])),
+    "f-information": lambda data: FInformation(_exactly(data["terms"])),
     "hockey-stick": lambda data: HockeyStick(Fraction(data["gamma"])),
     "transport": lambda data: EarthMover(_exactly(data["ground"])),
     "gain": lambda data: Gain(_exactly(data["matrix"])),

@@ -40,6 +40,7 @@ import numpy as np
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, FloatArray, floats, fractions
 from cvxprivacy.frozen import Frozen
+from cvxprivacy.model.information import nat
 from cvxprivacy.validation import untaken
 from cvxprivacy.verifier.measures import KINDS
 
@@ -138,7 +139,9 @@ class Leakage(Frozen):
     divergence : bool
         Whether F is 0 where J = π q, and nowhere below.
     informs : bool
-        Whether it is mutual information, which has the program's units.
+        Whether it is mutual information.
+    in_units : bool
+        Whether it is in the program's units of information.
 
     Examples
     --------
@@ -160,6 +163,7 @@ class Leakage(Frozen):
     meaning: ClassVar[str]
     divergence: ClassVar[bool] = True
     informs: ClassVar[bool] = False
+    in_units: ClassVar[bool] = False
 
     @property
     def ordered(self) -> bool:
@@ -247,14 +251,14 @@ class Leakage(Frozen):
         return values
 
     def unit(self, units: str) -> float:
-        """Return what a program's value of F is in: a nat for information, else 1.
+        """Return what a program's value of F is in: a nat for measures ``in_units``, else 1.
 
         Parameters
         ----------
         units : {"bits", "nats"}
             Of the program.
         """
-        return 1.0
+        return nat(units) if self.in_units else 1.0
 
     @property
     def span(self) -> float:

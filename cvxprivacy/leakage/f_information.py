@@ -21,16 +21,17 @@ from cvxprivacy.exact import Exact, FloatArray, Real, fractions, rational, writt
 from cvxprivacy.leakage.base import Face, Places, beyond
 from cvxprivacy.leakage.polyhedral import Polyhedral, Recourse
 from cvxprivacy.leakage.smooth import Curvature, Smooth, relative_change
-from cvxprivacy.model.information import nat
 from cvxprivacy.validation import typed
 
 __all__ = [
     "ChiSquared",
+    "Differentiable",
     "HockeyStick",
     "MutualInformation",
     "SquaredHellinger",
     "TotalVariation",
     "logarithmic_mean",
+    "ratios",
 ]
 
 _GUARD = 2.0**-60  # least ratio of a posterior to π, against log 0
@@ -39,7 +40,7 @@ _NORMALISING = 12  # steps to a mass of 1
 _NEAR = 2.0**-50  # how near 1 a score of Hellinger's measure comes
 
 
-def _ratio(joint: FloatArray, reference: FloatArray) -> FloatArray:
+def ratios(joint: FloatArray, reference: FloatArray) -> FloatArray:
     """Return J/(π q), 1 where q = 0."""
     other = reference[:, None] * joint.sum(axis=0)
     return np.divide(joint, other, out=np.ones_like(joint), where=other > 0)
@@ -74,7 +75,7 @@ def logarithmic_mean(a: FloatArray, log_ratio: FloatArray) -> FloatArray:
     return np.maximum(a * ratio, _TINY)
 
 
-class _Differentiable(Smooth):
+class Differentiable(Smooth):
     """A measure by a smooth f, which states derivatives of f and of its conjugate."""
 
     def _derivatives(self, ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -87,14 +88,14 @@ class _Differentiable(Smooth):
 
     def curvature(self, joint: FloatArray, reference: FloatArray, slopes: FloatArray) -> Curvature:
         other = self._inverse(self.parameters(slopes, reference))
-        middle, mass = 0.5 * (_ratio(joint, reference) + other), joint.sum(axis=0)
+        middle, mass = 0.5 * (ratios(joint, reference) + other), joint.sum(axis=0)
         mean = reference[:, None] * mass / self._derivatives(middle)[0]
         return Curvature(mean, reference[:, None] * middle, np.ones_like(joint))
 
     def second_order(
         self, joint: FloatArray, change: FloatArray, reference: FloatArray
     ) -> FloatArray:
-        ratio = _ratio(joint, reference)
+        ratio = ratios(joint, reference)
         common = relative_change(change.sum(axis=0), joint.sum(axis=0))
         deviation = relative_change(change, joint) - common
         second, third = (ratio * derivative for derivative in self._derivatives(ratio))
@@ -122,7 +123,7 @@ class MutualInformation(Smooth):
     """
 
     kind = "mutual information"
-    informs = True
+    informs = in_units = True
     meaning = "how many bits, or nats, a release tells about W on average"
 
     @property
@@ -138,9 +139,6 @@ class MutualInformation(Smooth):
         sound = [at.each(rf"{r} \ge 0"), rf"{at.sum(r)} = 1"]
         return rf"{at.log} \frac{{{r}}}{{{at.pi}}}", sound
 
-    def unit(self, units: str) -> float:
-        return nat(units)
-
     def value(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
         other, on = reference[:, None] * joint.sum(axis=0), joint > 0
         terms = np.zeros_like(joint)
@@ -148,7 +146,7 @@ class MutualInformation(Smooth):
         return terms.sum(axis=0)
 
     def scores(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
-        return np.log(np.maximum(_ratio(joint, reference), _GUARD))
+        return np.log(np.maximum(ratios(joint, reference), _GUARD))
 
     def inside(self, scores: FloatArray, reference: FloatArray) -> FloatArray:
         """Return log(r/π), r ∝ π e^s (P8)."""
@@ -180,7 +178,7 @@ class MutualInformation(Smooth):
         return cp.sum(cp.rel_entr(x, reference[:, None] @ mass), axis=0), {}
 
 
-class ChiSquared(_Differentiable):
+class ChiSquared(Differentiable):
     """χ²(W; X̂) = Σ p(w, x̂)²/(p(w) p(x̂)) − 1: f(t) = (t − 1)².
 
     Pearson's mean square contingency of W and X̂, which no function of W and of X̂ correlate more
@@ -212,11 +210,11 @@ class ChiSquared(_Differentiable):
         return _shifted(self.symbol, at, r"\left(@ + \tfrac{1}{4} @^2\right)", r"@ \ge -2")
 
     def value(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
-        excess = _ratio(joint, reference) - 1.0
+        excess = ratios(joint, reference) - 1.0
         return joint.sum(axis=0) * (reference @ excess**2)
 
     def scores(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
-        return 2.0 * (_ratio(joint, reference) - 1.0)
+        return 2.0 * (ratios(joint, reference) - 1.0)
 
     def lifted(self, joint: Any, reference: FloatArray) -> Any:
         return beyond(joint, reference)
@@ -248,7 +246,7 @@ class ChiSquared(_Differentiable):
         return t[0], {"square": square}
 
 
-class SquaredHellinger(_Differentiable):
+class SquaredHellinger(Differentiable):
     """2 − 2 Σ √(p(w, x̂) p(w) p(x̂)), the squared Hellinger distance from independence.
 
     f(t) = (1 − √t)²; Hellinger, Journal für die reine und angewandte Mathematik 136, 1909.
@@ -281,10 +279,10 @@ class SquaredHellinger(_Differentiable):
         return _shifted(self.symbol, at, r"\frac{@}{1 - @}", "@ < 1")
 
     def value(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
-        return joint.sum(axis=0) * (reference @ (np.sqrt(_ratio(joint, reference)) - 1.0) ** 2)
+        return joint.sum(axis=0) * (reference @ (np.sqrt(ratios(joint, reference)) - 1.0) ** 2)
 
     def scores(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
-        return 1.0 - 1.0 / np.sqrt(np.maximum(_ratio(joint, reference), _GUARD))
+        return 1.0 - 1.0 / np.sqrt(np.maximum(ratios(joint, reference), _GUARD))
 
     def lifted(self, joint: Any, reference: FloatArray) -> Any:
         return beyond(joint, reference)

@@ -221,7 +221,7 @@ class Comparison:
         }
         columns[f"leakage [{self.units}]"] = [p.leakage.value for p in self.points]
         for name, of in self.measures.items():
-            title = f"{name} [{self.units}]" if of.informs else name
+            title = f"{name} [{self.units}]" if of.in_units else name
             columns[title] = [p.measures[name] for p in self.points]
         return pd.DataFrame(columns)
 

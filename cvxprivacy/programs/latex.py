@@ -100,7 +100,7 @@ def plain(latex: str) -> str:
     """Return the letters of a statement in LaTeX as text."""
     text = re.sub(r"\\text\{([^}]*)\}", r"\1", latex)
     text = re.sub(r"\\([_%&#$])", r"\1", text)
-    text = re.sub(r"\\mathrm\{(TV|EMD)\}", r"\1", text)
+    text = re.sub(r"\\mathrm\{([A-Z]{2,})\}", r"\1", text)
     for command, letter in _PLAIN.items():
         text = text.replace(command, letter)
     return re.sub(r"_\{([^}]*)\}", r"[\1]", text)

@@ -33,6 +33,7 @@ __all__ = [
     "floor",
     "integers",
     "number",
+    "power",
     "smallest",
     "total",
 ]
@@ -85,6 +86,13 @@ def smallest(values: Sequence[arb]) -> arb:
     """Return a ball that holds the least of some numbers."""
     # of each end apart: which of the numbers is the least need not be known
     return reduce(arb.min, values)
+
+
+def power(x: arb, order: arb) -> arb:
+    """Enclose the power of a number ≥ 0, of an order > 0."""
+    if x > 0:
+        return x**order
+    return arb(0).union(x.upper() ** order) if x.upper() > 0 else arb(0)
 
 
 def floor(value: arb) -> float:

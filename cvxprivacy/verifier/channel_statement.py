@@ -13,6 +13,7 @@ from cvxprivacy.verifier.costs import Part, integer_layers, layers_of, rows_of
 from cvxprivacy.verifier.elimination import greater, lesser, saving
 from cvxprivacy.verifier.fields import parts_of
 from cvxprivacy.verifier.wording import (
+    INFORMATION,
     MOST_VIEWS,
     Table,
     constant,
@@ -232,7 +233,7 @@ class _Words:
         weighed, costs = self.weighed(term), self.costs(term)
         off, sense = radius_of(row["radius"]), {"<=": "<=", "==": "="}[row["sense"]]
         kinds = {self.program["views"][view]["measure"]["kind"] for view in term["weights"]}
-        unit = f" {self.units}" if kinds == {"mutual information"} and len(costs) < 2 else ""
+        unit = f" {self.units}" if kinds <= INFORMATION and kinds and len(costs) < 2 else ""
         if not row["per_output"]:
             unit = "" if costs else unit
             return self.term(term) or "nothing", f"{sense} {{}}{off}{unit}", bounds

@@ -20,15 +20,20 @@ from cvxprivacy.verifier.balls import (
     ball,
     exactly,
     integers,
+    number,
+    power,
     smallest,
     total,
 )
 from cvxprivacy.verifier.costs import steps_of
+from cvxprivacy.verifier.perspectives import ConvexFunction
 from cvxprivacy.verifier.transport import exact_cost, least_cost, moved, worth
 
 __all__ = ["KINDS", "Measure", "measure_of"]
 
 _CLIP = 1e4  # scores beyond e^±10000 prove nothing more
+_LOGARITHMS = -200.0, 50.0  # of points of tangency: at e^−200 f is nearly f(0), and t ≤ 1/π
+_FEW = 8  # values of W: fractions of many denominators take for ever to add up
 _NEAR = 2.0**-50  # how near 1 a score of Hellinger's measure comes: f* is infinite at 1
 Column = Sequence[float]
 
@@ -177,6 +182,88 @@ class HockeyStick(Measure):
         return self._less_mean(scores, [self._gamma * s for s in scores])
 
 
+class FInformation(Measure):
+    """F = Σ πq f(J/πq) − f(1) q, f a sum of perspectives; scores are told by the logarithms of t.
+
+    (P11): the tangents of f at any t(v) > 0 make a score, f'(t) − Σ π (t f'(t) − f(t) + f(1)), and
+    no number is trusted to be a value of f*.
+    """
+
+    parameters: tuple[str, ...] = ("terms",)
+
+    def __init__(self, data: Mapping[str, Any], reference: list[arb], nat: arb) -> None:
+        super().__init__(data, reference, nat)
+        self._f, self._scale = ConvexFunction(self._terms(data)), self._factor()
+        # as F grows with its terms, so does the size by which a gap is judged
+        self.step = self.unit = self._f.curvature * self._scale
+
+    def _terms(self, data: Mapping[str, Any]) -> Any:
+        """Return the rows of f."""
+        return data["terms"]
+
+    def _factor(self) -> arb:
+        """Return what F is multiplied by."""
+        return arb(1)
+
+    def value(self, joint: Sequence[arb]) -> arb:
+        q = total(joint)
+        pairs = zip(joint, self.reference, strict=True)
+        value = total(self._f.value(j, p * q, (1 / p).upper()) for j, p in pairs)
+        return (self._scale * (value - self._f.at_one * q)).max(arb(0))  # Jensen's inequality
+
+    def exactly(self, joint: Sequence[fmpz], masses: Sequence[int]) -> fmpq | None:
+        """Return F(J) where f is rational and W has few values, or J = π q."""
+        mass, q = sum(masses), sum(joint, fmpz(0))
+        if not self._f.rational or len(joint) > _FEW:
+            return super().exactly(joint, masses)
+        pairs = zip(joint, masses, strict=True)
+        value = sum((self._f.exactly(fmpq(j), fmpq(p * q, mass)) for j, p in pairs), fmpq(0))
+        return value - self._f.exactly(fmpq(1), fmpq(1)) * q
+
+    def inside(self, column: Column) -> list[arb]:
+        if not any(column):  # t = 1: nothing is told, and 0 has no radius
+            return [arb(0)] * len(column)
+        low, high = _LOGARITHMS
+        points = (arb(max(low, min(high, x))).exp() for x in column)
+        slopes, conjugates = zip(*map(self._f.tangent, points), strict=True)
+        scores = self._less_mean(slopes, [c + self._f.at_one for c in conjugates])
+        return [self._scale * s for s in scores]
+
+
+class VinczeLeCam(FInformation):
+    """F = Σ (J − πq)²/(J + πq): f(t) = (t − 1)²/(t + 1)."""
+
+    parameters = ()
+
+    def _terms(self, data: Mapping[str, Any]) -> Any:
+        return [[1, 2, 1, -1, 1, 1]]
+
+
+class JensenShannon(FInformation):
+    """F = ½ Σ (J log(J/M) + πq log(πq/M)), M = (J + πq)/2, in the program's units."""
+
+    parameters = ()
+
+    def _terms(self, data: Mapping[str, Any]) -> Any:
+        return [[0.5, 1, 1, 0, 0.5, 0.5], [0.5, 1, 0, 1, 0.5, 0.5]]
+
+    def _factor(self) -> arb:
+        return self.nat
+
+
+class PowerDivergence(FInformation):
+    """F = (Σ J^a (πq)^{1 − a} − q)/(a(a − 1)), a > 0, a ≠ 1."""
+
+    parameters = ("order",)
+
+    def _terms(self, data: Mapping[str, Any]) -> Any:
+        order = number(data["order"])
+        if order <= 0 or order == 1:
+            raise UnprovableError("a power divergence of an order ≤ 0, or of order 1")
+        weight = 1 / abs(order * (order - 1))
+        return [[weight, order, 1, 0, 0, 1]]
+
+
 class Transport(Measure):
     """F = the least cost of moving J to πq, earth mover's distance times q."""
 
@@ -292,7 +379,7 @@ class Sibson(Measure):
         if not most > 0:  # a weighted mean of powers is no more than the greatest
             return arb(0).union(most.upper().max(arb(0)))
         # by the greatest: at any order the powers are then at most 1
-        powers = (_power(x / most, order) for x in values)
+        powers = (power(x / most, order) for x in values)
         return most * total(map(operator.mul, self.reference, powers)) ** (1 / order)
 
 
@@ -321,6 +408,10 @@ _MEASURES: dict[str, Callable[[Mapping[str, Any], list[arb], arb], Measure]] = {
     "mutual information": MutualInformation,
     "chi-squared": ChiSquared,
     "squared Hellinger": SquaredHellinger,
+    "Vincze-Le Cam": VinczeLeCam,
+    "Jensen-Shannon": JensenShannon,
+    "power divergence": PowerDivergence,
+    "f-information": FInformation,
     "hockey-stick": HockeyStick,
     "transport": Transport,
     "gain": Gain,
@@ -370,13 +461,6 @@ def _root(x: arb) -> arb:
         return x.sqrt()
     # the number is ≥ 0 though its ball is not: arb's root of the rest would be no number
     return arb(0).union(x.upper().max(arb(0)).sqrt())
-
-
-def _power(x: arb, order: arb) -> arb:
-    """Enclose the power of a number ≥ 0, of an order > 0."""
-    if x > 0:
-        return x**order
-    return arb(0).union(x.upper() ** order) if x.upper() > 0 else arb(0)
 
 
 def _divergence(joint: Sequence[arb], reference: Sequence[arb]) -> arb:

@@ -16,6 +16,7 @@ from typing import Any
 from cvxprivacy.verifier.fields import parts_of
 
 __all__ = [
+    "INFORMATION",
     "MALFORMED",
     "MOST_VIEWS",
     "Table",
@@ -42,6 +43,7 @@ MALFORMED = (
     *(ArithmeticError, MemoryError, RecursionError),
 )
 MOST_VIEWS = 20  # that are described
+INFORMATION = {"mutual information", "Jensen-Shannon"}  # measures in bits or in nats
 
 _FRACTION = re.compile(r"-?\d{1,4000}(/\d{1,4000})?")
 _LONGEST = 60  # characters of a name that are printed
@@ -136,7 +138,7 @@ def units_of(document: Mapping[str, Any]) -> str:
     costly = objective["cost"] is not None
     if views and (costly or len(kinds) > 1):
         return "units of the objective"
-    if kinds - {"mutual information"}:
+    if kinds - INFORMATION:
         return "units of the measure"
     if views:
         return str(program["units"])
@@ -174,9 +176,35 @@ def measured(data: Mapping[str, Any]) -> str:
         return f"gain ({gains}) from the best of {count:,} guess{'' if count == 1 else 'es'} about"
     if kind == "Sibson":
         return f"Sibson's measure of order {written(data['order'])} of"
+    if kind == "power divergence":
+        return f"power divergence of order {written(data['order'])} of"
+    if kind == "f-information":
+        return f"f-information with {_function(data['terms'])}, less f(1), of"
     if kind == "maximal leakage":
         return "sum of the greatest p(· | v) of"
     return f"{kind} divergence of"
+
+
+def _function(terms: Any) -> str:
+    """Return f(t) of its terms in print."""
+    parts = []
+    for row in terms:
+        (u, v), (c, a) = (_affine(*row[i : i + 2]) for i in (2, 4)), map(exact, row[:2])
+        if a == 1:
+            parts.append(f"+ {written(c)} ({u}) log(({u})/({v}))")
+        else:
+            power = f"|{u}|^{written(a)} ({v})^({written(1 - a)})"
+            parts.append(f"{'+' if a > 1 else '-'} {written(c)} {power}")
+    return f"f(t) = {' '.join(parts).removeprefix('+ ')}"
+
+
+def _affine(slope: Any, constant: Any) -> str:
+    """Return slope t + constant in print."""
+    a, b = exact(slope), exact(constant)
+    if not a:
+        return written(b)
+    text = "t" if a == 1 else f"{written(a)} t"
+    return f"{text} {'-' if b < 0 else '+'} {written(abs(b))}" if b else text
 
 
 def information_terms(

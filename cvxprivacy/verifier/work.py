@@ -182,7 +182,11 @@ def _view(view: Program, n: int, m: int, few: int, law_bits: int, own_bits: int)
     joint, data = _limbs(law_bits, own_bits), view["measure"]
     matrix, bits = data.get("matrix", ()), _limbs(_measure_bits(data))
     gains = sum(map(len, matrix)) if isinstance(matrix, list) else 0
-    each: int = v * (40 + joint * joint // 100) + gains * (4 + bits * joint // 300)
+    # of powers and logarithms, f's terms; a kind that has none of its own has two at most
+    terms = len(data["terms"]) if isinstance(data.get("terms"), list) else 2
+    each: int = v * (20 * terms + joint * joint // 100) + gains * (4 + bits * joint // 300)
+    if data["kind"] in ("Vincze-Le Cam", "power divergence", "f-information"):
+        each += min(v, 8) * 64 * joint * terms  # fractions of few values, added up
     if data["kind"] == "transport":  # prices are brought inside in v²; a plan takes v³
         each += v * v * 4 + (
             v * 6
@@ -207,7 +211,7 @@ def _listed(value: Any) -> list[Any]:
 
 def _measure_bits(data: Program) -> int:
     """Return the bits of the numbers of a measure."""
-    rows = [row for key in ("matrix", "ground") for row in data.get(key, ())]
+    rows = [row for key in ("matrix", "ground", "terms") for row in data.get(key, ())]
     return bits_of([*rows, [data[key] for key in ("gamma", "order") if key in data]])
 
 

@@ -22,7 +22,7 @@ from cvxprivacy.frontiers.picture import categorical_document
 __all__ = ["PROBLEMS", "Shown", "write"]
 
 HERE = Path(__file__).parent
-ASSETS = ("explorer.css", "frontier.js", "views.js", "explorer.js")
+SCRIPTS = ("frontier.js", "solver.js", "table.js", "views.js", "duality.js", "explorer.js")
 RECORDS = [[40, 22, 9, 4], [18, 30, 21, 10], [5, 12, 28, 41]]  # made up: illness × age group
 STUDENTS = [[68, 119, 26, 7], [20, 84, 17, 94], [15, 54, 14, 10], [5, 29, 14, 16]]  # eyes × hair
 HAIR, EYES = ["black", "brown", "red", "blond"], ["brown", "blue", "hazel", "green"]
@@ -183,5 +183,5 @@ def write(folder: Path | str) -> None:
         shown.append({"name": name, "about": problem.about, "picture": picture})
     data = json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
     (folder / "data.js").write_text(f"window.cvxprivacyData = {data};\n", encoding="utf-8")
-    for asset in ASSETS:
+    for asset in ("explorer.css", *SCRIPTS):
         shutil.copyfile(HERE / asset, folder / asset)

@@ -94,7 +94,7 @@
         [el("dt", {}, name.replace(/([;,]) (X̂\))/, "$1\u00a0$2")), el("dd", { "data-term": name }, shown(value))]));
       const stairs = picture.kind === "monotone";
       find("proof").textContent = `λ is the multiplier at the solved point ${
-        shown(cvxFrontier.proof(picture, x).x, 3)}, whose ${stairs ? "release is shown" : "line proves the bound here"
+        shown(cvxFrontier.proof(picture, x).x, 3)}, whose ${stairs ? "release is shown" : `line ${picture.computed ? "bounds the curve" : "proves the bound"} here`
       }; slack is that of the release shown${stairs ? "" : ", or more where it is mixed, as every rule is convex"
       }. At a solved point never both are positive. At the least number that is feasible multipliers have no upper end.`;
       cvxViews.constraints(find("constraints"), picture, release, x);
@@ -102,6 +102,7 @@
         cvxViews.gaussian(find("noise"), find("variances"), picture, release);
         return;
       }
+      if (picture.table) find("python").textContent = cvxTable.python(picture.table, Number(x.toPrecision(6)));
       if (release.water) cvxViews.water(find("water"), picture, release);
       cvxViews.channel(find("channel"), picture, release);
       cvxViews.posteriors(find("posteriors"), picture, release);
@@ -122,8 +123,14 @@
         : end ? `between ${least} and ${most}, to the left; to the right nothing is left to save`
           : Number.isFinite(high) ? `between ${least} and ${most}, from neighbouring points`
           : "at the first point, less is impossible: no upper end";
-      find("price-badge").textContent = proved ? "proved" : "not proved";
-      find("price-badge").className = proved ? "ex-badge ex-proved" : "ex-badge ex-computed";
+      badge("price-badge", picture, proved);
+      badge("value-badge", picture, true);
+    }
+
+    /** Say who answers for a number: a certificate, or this page alone. */
+    function badge(name, picture, proved) {
+      find(name).textContent = picture.computed ? "computed by this page" : proved ? "proved" : "not proved";
+      find(name).className = proved && !picture.computed ? "ex-badge ex-proved" : "ex-badge ex-computed";
     }
 
     function sentence(x, release) {
@@ -132,6 +139,7 @@
           + `${state.picture.points.length} solved points (stars).`;
       }
       const { a, b, share } = release;
+      if (!share && a.x === x && state.picture.computed) return "Solved by this page at exactly this number.";
       if (!share && a.x === x) return "Solved at exactly this number: the release is the optimal one.";
       if (!share) return `The release is the one solved at ${shown(a.x, 3)}, which is allowed here too.`;
       if (state.picture.model.kind === "gaussian") {
@@ -164,6 +172,34 @@
         cvxViews.constraints(document.createElement("div"), picture, release, x);
       } catch {
         throw new Error(`constraints at ${shown(x, 3)}: are not as Frontier.to_json writes them`);
+      }
+    }
+
+    // ---- a user's own table ----------------------------------------------------------------------
+
+    /** Solve the table that is typed, here and in floating point, and show its frontier. */
+    function solveTable() {
+      const place = find("table-message");
+      const cost = root.querySelector('[name="ex-cost"]:checked').value;
+      try {
+        const table = { ...cvxTable.read(find("counts").value), cost };
+        const picture = cvxSolver.picture(table, cvxSolver[cost](table.x.length), {
+          title: "Your table", words: { parameter: "allowed mean error, E d(X, X̂)", unit: "",
+            value: "information left about W, bits", price: "what one more unit of error would save, bits" },
+        });
+        picture.table = table;
+        const typed = root.querySelector("#ex-typed");
+        if (typed) typed.parentElement.remove();
+        const about = `Your table of ${table.w.length} × ${table.x.length} counts, solved by this page in floating point: nothing here is proved. It stays on this machine.`;
+        offer("typed", picture, about).checked = true;
+        show(picture, about);
+        find("certify").hidden = false;
+        place.textContent = `Solved at ${picture.points.length} budgets, each within 0.000001 bits of the page’s own bound. It is shown above.`;
+        place.classList.remove("ex-wrong");
+        find("title").scrollIntoView();
+      } catch (error) {
+        place.textContent = error.message;
+        place.classList.add("ex-wrong");
       }
     }
 
@@ -204,6 +240,7 @@
     slider.max = String(STEPS);
     slider.addEventListener("input", () => move(atStep(Number(slider.value))));
     find("details").addEventListener("toggle", program);
+    find("solve").addEventListener("click", solveTable);
     find("before").addEventListener("click", () => nextSolved(-1));
     find("after").addEventListener("click", () => nextSolved(1));
     let width = root.clientWidth;
@@ -219,7 +256,7 @@
     root.classList.add("ex-ready");
   }
 
-  const start = () => document.querySelectorAll(".explorer").forEach((root) =>
+  const start = () => document.querySelectorAll(".ex-frontier").forEach((root) =>
     explorer(root, window.cvxprivacyData));
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
   else start();

@@ -78,20 +78,21 @@ def _(budget, curve, mo, np):
 
 @app.cell
 def _(budget, curve, mo, np, solution, source, style):
-    figure, axes = style.panels("frontier", "release", "illness given what is released")
+    figure, axes = style.panels("frontier", "release", "illness, by release")
     curve.plot(axes[0], color=style.BLUE)
     axes[0].plot(budget.value, solution.value, "o", color=style.VERMILION)
     channel = solution.channel
     axes[1].imshow(channel.matrix, vmin=0, vmax=1)
     axes[1].set(xticks=range(len(channel.outputs)), xticklabels=channel.outputs)
+    axes[1].set(xlabel="released age")
     axes[1].set(yticks=range(len(channel.inputs)), yticklabels=channel.inputs, ylabel="age")
     joint = source.pmf @ channel.matrix
     bottom = np.zeros(len(channel.outputs))
     for w, row, color in zip(source.w, joint / joint.sum(axis=0), style.PALETTE, strict=False):
         axes[2].bar(range(len(row)), row, bottom=bottom, color=color, label=w)
         bottom += row
-    axes[2].set(xticks=range(len(bottom)), xticklabels=channel.outputs)
-    axes[2].legend()
+    axes[2].set(xticks=range(len(bottom)), xticklabels=channel.outputs, xlabel="released age")
+    figure.legend(*axes[2].get_legend_handles_labels(), loc="outside upper right", ncols=3)
     mo.as_html(figure)
     return
 

@@ -58,6 +58,15 @@ const cvxViews = (() => {
     return `rgb(${parts[0].map((c, k) => Math.round((1 - t) * c + t * parts[1][k])).join(",")})`;
   }
 
+  /** Black or white on a colour, whichever is read more easily (contrast by WCAG 2.2). */
+  function ink(background) {
+    const [r, g, b] = background.match(/\d+/g).map((part) => {
+      const share = part / 255;
+      return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+    });
+    return (0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05) ** 2 > 1.05 * 0.05 ? "#000" : "#fff";
+  }
+
   /** Round places of an axis. */
   function ticks(low, high, count) {
     const raw = (high - low) / count || 1, power = 10 ** Math.floor(Math.log10(raw));
@@ -73,7 +82,7 @@ const cvxViews = (() => {
 
   /** Draw the frontier; returns what moves the mark to an x. `pick` is called with an x. */
   function curve(place, picture, pick) {
-    const width = Math.max(place.clientWidth, 260), height = Math.round(Math.min(0.62 * width, 400));
+    const width = Math.max(place.clientWidth, 260), height = Math.round(Math.min(0.62 * width, 340));
     const [left, right, top, bottom] = [48, 12, 26, 40];
     const [low, high] = F.range(picture), span = high - low || 1;
     const grid = Array.from({ length: 401 }, (_, i) => low + (span * i) / 400);
@@ -89,7 +98,7 @@ const cvxViews = (() => {
 
     const root = svg("svg", {
       width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label":
-        `${picture.words.value}, by ${picture.words.parameter}: the frontier and its proved band`,
+        `${picture.words.value}, by ${picture.words.parameter}: the frontier and its band`,
     });
     const clip = svg("clipPath", { id: "ex-clip" });
     clip.append(svg("rect", { x: left, y: top - 8, width: width - left - right, height: height - top - bottom + 8 }));
@@ -167,13 +176,16 @@ const cvxViews = (() => {
 
   /** Say what each line of the curve is. */
   function legend(place, picture) {
+    const [by, star, bounds] = picture.computed
+      ? ["computed", "solved by this page", "the line that bounds it here"]
+      : ["proved", "solved and proved", "the line that proves it here"];
     const items = [
-      ["inner", picture.kind === "monotone" ? "achieved by a solved release (proved)"
-        : "achieved: mixing solved releases (proved)"],
-      ["outer", "no release lies below (proved)"],
+      ["inner", picture.kind === "monotone" ? `achieved by a solved release (${by})`
+        : `achieved: mixing solved releases (${by})`],
+      ["outer", `no release lies below (${by})`],
       ["band", "in between: the optimum"],
-      ["star", "solved and proved"],
-      ...(picture.kind === "monotone" ? [] : [["support", "the line that proves it here"]]),
+      ["star", star],
+      ...(picture.kind === "monotone" ? [] : [["support", bounds]]),
     ].map(([kind, words]) => el("li", {}, el("span", { class: `ex-key ex-key-${kind}` }), words));
     picture.references.forEach((reference, i) => {
       const key = el("span", { class: "ex-key ex-key-reference" });
@@ -212,7 +224,7 @@ const cvxViews = (() => {
       ...row.map((p, j) => {
         const cell = el("td", { title: `${x[i]} → ${out[j]}: ${shown(p)}` }, few ? shown(p, 2) : "");
         cell.style.background = colour(p);
-        cell.style.color = p > 0.5 ? "#000" : "#fff";
+        cell.style.color = ink(colour(p));
         return cell;
       })));
     const caption = el("caption", {}, "each row: what is released in place of this value, with which probability");
@@ -295,7 +307,7 @@ const cvxViews = (() => {
     const { x, w, covariance_x: whole, covariance_w: before } = picture.model;
     const parts = [], variances = [];
     if (x.length === 2) {
-      const size = Math.min(Math.max(place.clientWidth, 260), 380), middle = size / 2;
+      const size = Math.min(Math.max(place.clientWidth, 260), 310), middle = size / 2;
       const scale = (0.42 * size) / Math.sqrt(Math.max(whole[0][0], whole[1][1]));
       const root = svg("svg", { width: size, height: size, viewBox: `0 0 ${size} ${size}`, role: "img",
         "aria-label": "ellipse of the error inside the ellipse of X" });
@@ -401,5 +413,7 @@ const cvxViews = (() => {
     return item;
   }
 
-  return { channel, constraints, curve, el, gaussian, legend, outwards, percent, posteriors, shown, water };
+  return {
+    channel, constraints, curve, el, gaussian, legend, outwards, percent, posteriors, shown, starAt, svg, ticks, water,
+  };
 })();

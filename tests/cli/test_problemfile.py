@@ -185,7 +185,20 @@ def test_a_measure_of_leakage_is_written_down(read):
             leakage=cpv.leakage.Gain([[1, 0, 0], [0, 1, 1]]),
         ),
     )  # fmt: skip
+    terms = [[1, 2, 1, -3, 1, 0.5], [1, 1, 1, 0, 0.25, 1]]
+    stated = f'leakage = {{ kind = "FInformation", terms = {terms} }}\n'
+    same_program(
+        read(BUDGET + stated + SOURCE + YEARS).problem,
+        cpv.PrivacyDistortion(
+            source(), years(), budget=outcome.budget, leakage=cpv.leakage.FInformation(terms)
+        ),
+    )  # fmt: skip
     for wrong, message in (
+        (
+            'leakage = { kind = "FInformation", terms = [[1, -1, 1, 0, 0, 1]] }',
+            r"leakage\.terms.*infinite where a release rules out",
+        ),
+        ('leakage = { kind = "PowerDivergence", order = 1 }', r"leakage\.order: 1 is Mutual"),
         ('leakage = "ChiSquared"', "leakage: 'ChiSquared' is a string"),
         ('leakage = { kind = "Chi" }', r"leakage\.kind: 'Chi' is unknown"),
         ('leakage = { kind = "Sibson" }', r"leakage\.order: missing"),

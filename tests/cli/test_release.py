@@ -200,6 +200,7 @@ OPTIONS = [  # option, value, what the message says
     *(("--criterion", f"TCloseness={v}", v) for v in ("-1", "nan")),
     ("--leakage", "nope", "nope"), ("--leakage", "sibson", "sibson:NUMBER"),
     ("--leakage", "gain", "guessing-probability"),
+    ("--leakage", "f-information", "jensen-shannon"),
     *(("--criterion", v, w) for v, w in (("TCloseness=1:far", "far"), ("PerLetter=1", "measure"),
       ("PerLetter=1:nope", "nope"), ("PerLetter=1:sibson", "sibson:NUMBER"),
       ("PerLetter=1:sibson:x", "'x'"), ("PerLetter=1:chi-squared:2", "write chi-squared"),
@@ -343,6 +344,9 @@ TYPED = [  # what is typed, and the arguments that it stands for
     (["--weights", "weight"], {"weights": "weight"}),
     (["--leakage", "chi-squared"], {"leakage": cpv.leakage.ChiSquared()}),
     (["--leakage", "hockey-stick:1.5"], {"leakage": cpv.leakage.HockeyStick(1.5)}),
+    (["--leakage", "power-divergence:1.5"], {"leakage": cpv.leakage.PowerDivergence(1.5)}),
+    (["--leakage", "vincze-le-cam"], {"leakage": cpv.leakage.VinczeLeCam()}),
+    (["--leakage", "jensen-shannon"], {"leakage": cpv.leakage.JensenShannon()}),
     *((["--criterion", typed], {"criteria": [rule]}) for typed, rule in MEASURED),
     *((["--criterion", "=".join(map(str, rule))], {"criteria": [getattr(cpv, rule[0])(*rule[1:])]})
       for rule in RULES),
@@ -630,6 +634,9 @@ def test_the_help_lists_everything_that_may_be_asked_for():
         assert all(text.partition("=")[0] == name and text in message for text in examples)
     plain = " ".join(message.split())
     for measure in leakage.MEASURES.values():
-        assert measure.__name__ == "Gain" or " ".join(measure.meaning.split()) in plain
+        assert (
+            measure.__name__ in ("Gain", "FInformation")
+            or " ".join(measure.meaning.split()) in plain
+        )
     for name in ("hamming", "ordinal", "absolute_error", "squared_error"):
         assert re.search(rf"^  {name} ", message, re.MULTILINE)

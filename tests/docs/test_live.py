@@ -15,4 +15,9 @@ def test_the_notebook_runs():
     assert curve.outer(budget) <= solution.value <= curve.inner(budget) + 1e-12
     assert solution.distortion.upper <= budget
     assert summary["outwards"](0.123456, 0.123457) == "between 0.12345 and 0.12346"
+    figure = summary["figure"]
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    for ax in summary["axes"]:  # which covers nothing
+        assert not legend.get_window_extent().overlaps(ax.get_tightbbox())
     assert [len(ax.get_xticks()) > 0 for ax in summary["axes"]] == [True] * 3

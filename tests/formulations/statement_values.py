@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cvxprivacy.leakage import FInformation
 from cvxprivacy.programs.notation import upright
 from cvxprivacy.programs.side_conditions import EntryBounds
 
@@ -265,7 +266,9 @@ class Values:
                 "hockey-stick": np.clip(table, 0.0, 1.0),
                 "squared Hellinger": np.minimum(table, 1.0 - 2.0**-50)}  # fmt: skip
         kind = measure.kind
-        results = {"s": inside}
+        if isinstance(measure, FInformation):
+            information[kind] = np.exp(table)
+        results = {"s": inside * self.program.unit(view_name)}
         if kind in information:
             results["t"] = information[kind]
         if kind == "transport":

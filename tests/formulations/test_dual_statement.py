@@ -27,6 +27,8 @@ ATTRIBUTES = cpv.DiscreteSource(
 )
 MEASURES = [
     L.ChiSquared(), L.SquaredHellinger(), L.TotalVariation(), L.HockeyStick(1.25),
+    L.VinczeLeCam(), L.JensenShannon(), L.PowerDivergence(1.5),
+    L.FInformation([(1, 1, 0.5, 0.5, 0, 1), (2, 2, 1, -3, 1, 0.5), (1, 0.4, 2, 1, 0, 1)]),
     L.EarthMover(), L.GuessingProbability(), L.Gain([[1, 0, 0.5], [0, 1, 0.5]]),
     L.Sibson(2), L.MaximalLeakageOf(),
 ]  # fmt: skip
@@ -188,12 +190,13 @@ def test_scores_as_printed_are_minorants(measure):
     read = [Line(line, expected, domains) for line in conditions]
     value = Parser(score, expected, domains).sum()
     laws = any("= 1" in line for line in conditions)
+    tangents = conditions[-1].startswith("0 <")  # t is a point where f has a tangent
     accepted, least = 0, math.inf
     while accepted < 50:
         for name in names:
             drawn = rng.dirichlet(np.ones(guesses)) if laws else rng.uniform(-2.2, 1.6, 3)
-            table[name] = drawn
-        if " = t_" in conditions[0]:  # s is defined by t
+            table[name] = np.exp(drawn) if tangents else drawn
+        if conditions[0].startswith("s_") and " = " in conditions[0]:  # s is defined by t
             shift = [read[0].sides[1][0]({"w": w, r"\hat x": 0}) for w in range(3)]
             table[f"s_{{{symbol}}}"] = np.array(shift)
         if max(line.excess_at(**{r"\hat x": 0}) for line in read) > 1e-12:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import pickle
 from fractions import Fraction
@@ -13,6 +14,7 @@ from scipy.special import rel_entr
 import cvxprivacy as cpv
 from tests import referee
 from tests.frontiers.instances import binary, entropy, least_risk
+from tests.refusals import refused
 
 ERROR = 0.1
 NAMES = ("budget", "max_leakage")
@@ -161,7 +163,8 @@ def test_slices_tables_and_pictures(symmetric):
     assert list(frame.columns) == ["budget", "max_leakage", "optimum"]
     assert len(frame) == len(symmetric.vertices)
     ax = symmetric.plot(count=6)
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("budget", "max leakage")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("budget", "max leakage [bits]")
+    assert ax.get_zlabel() == r"$I(X; \hat X)$ [bits]"
     assert "Surface(budget × max_leakage" in repr(symmetric)
     plt.close(ax.figure)
 
@@ -224,3 +227,113 @@ def test_bad_points_are_refused(symmetric):
     with pytest.raises(cpv.InputError) as caught:
         symmetric.outer(0.1, math.nan)
     assert caught.value.argument == "y"
+
+
+# ---- kept in a file ----------------------------------------------------------------------
+
+
+def test_what_was_kept_is_proved_again(symmetric, tmp_path):
+    problem = least_rate(binary(ERROR), cpv.hamming(2))
+    path = symmetric.save(tmp_path / "surface.json")
+    assert path.stat().st_mode & 0o077 == 0  # of its owner alone
+    again = cpv.Surface.load(path, problem.at(budget=0.4))
+    assert np.array_equal(again.vertices, symmetric.vertices)
+    assert np.array_equal(again.planes, symmetric.planes)
+    assert (again.band, again.tol, again.complete) == (symmetric.band, symmetric.tol, True)
+    assert again.solution_at(0.2, 0.3).value == symmetric.solution_at(0.2, 0.3).value
+    other = least_rate(binary(ERROR), [[0, 2], [1, 0]])
+    refused(lambda: cpv.Surface.load(path, other), "problem", "another")
+
+
+def _support(record):
+    record["support"] = record["support"] + 1e-6  # more than is proved
+
+
+def _point(record):
+    record["point"][2] -= 1e-6  # less than is achieved
+
+
+def _weights(record):
+    record["weights"] = [w + 0.01 for w in record["weights"]]
+
+
+def _multipliers(record):
+    record["dual"]["multipliers"]["budget"] *= 1.01
+
+
+def _both(record):  # a half-space that is proved, and not where the weights say
+    _weights(record)
+    record["support"] = -1.0
+
+
+def _negative(record):
+    record["weights"][0] *= -1
+    record["dual"]["multipliers"]["budget"] *= -1
+
+
+@pytest.mark.parametrize("change", [_support, _point, _weights, _multipliers, _both, _negative])
+def test_what_was_tampered_with_is_refused(symmetric, tmp_path, change):
+    path = symmetric.save(tmp_path / "surface.json")
+    document = json.loads(path.read_text(encoding="utf-8"))
+    records = document["records"]
+    change(next(r for r in records if r["point"] and r["support"] != "-inf" and r["weights"][0]))
+    path.write_text(json.dumps(document), encoding="utf-8")
+    problem = least_rate(binary(ERROR), cpv.hamming(2))
+    refused(lambda: cpv.Surface.load(path, problem), "path", "surface.json")
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"schema": "cvxprivacy frontier 4"}'])
+def test_what_is_no_surface_is_refused(tmp_path, text):
+    path = tmp_path / "other.json"
+    problem = least_rate(binary(ERROR), cpv.hamming(2))
+    refused(lambda: cpv.Surface.load(path, problem), "path", "cannot be read")
+    path.write_text(text, encoding="utf-8")
+    refused(lambda: cpv.Surface.load(path, problem), "path", "Surface.save")
+
+
+# ---- Gaussian ----------------------------------------------------------------------------
+
+
+def test_a_gaussian_surface_encloses_the_closed_form():
+    rho = 0.7
+    source = cpv.GaussianSource([[1, rho], [rho, 1]], sensitive=[0], key=[1])
+    problem = cpv.GaussianEquivocation(source, 0.5, max_leakage=0.3)
+    spanned = cpv.surface(problem, NAMES, tol=0.02)
+    assert spanned.complete
+    assert spanned.units.tolist() == pytest.approx([1, 1 / np.log(2), 1 / np.log(2)])
+    for budget in np.linspace(0.1, 0.95, 12).tolist():
+        rate = -0.5 * np.log2(budget)  # the least, and it leaks −½ log(1 − (1 − D) ρ²)
+        leakage = -0.5 * np.log2(1 - (1 - budget) * rho**2)
+        assert spanned.outer(budget, leakage) <= rate + 1e-9
+        assert spanned.contains((budget, leakage, rate - 0.03)) == "outside"
+        assert spanned.contains((budget + 0.02, leakage + 0.03, rate + 0.03)) == "inside"
+        assert spanned.contains((budget - 0.03, leakage - 0.04, 5.0)) == "outside"
+        mixed = spanned.solution_at(budget + 0.02, leakage + 0.03)
+        assert mixed.lower <= mixed.upper <= spanned.inner(budget + 0.02, leakage + 0.03) + 1e-9
+        assert mixed.certificate.verify()
+
+
+def test_two_gaussian_budgets_span_a_surface():
+    source = cpv.GaussianSource(
+        [[1, 0.5, 0.4], [0.5, 1, 0.2], [0.4, 0.2, 1]],
+        sensitive=[0], key=[1, 2], names=["w", "a", "b"],
+    )  # fmt: skip
+    problem = cpv.QuadraticGaussian(source, {"a": 0.5, "b": 0.5})
+    spanned = cpv.surface(problem, ("budget[a]", "budget[b]"), tol=0.02)
+    for a, b in ((0.3, 0.6), (0.5, 0.5), (0.9, 0.2)):
+        solved = problem.at(**{"budget[a]": a, "budget[b]": b}).solve()
+        assert spanned.outer(a, b) <= solved.upper
+        assert solved.lower <= spanned.inner(a, b)
+
+
+def test_the_band_is_in_the_unit_of_the_optimum_as_of_a_frontier():
+    source = binary(ERROR)
+    bits, nats = (
+        cpv.RateDistortionEquivocation(source, cpv.hamming(2), 0.2, max_leakage=0.2, units=units)
+        for units in ("bits", "nats")
+    )
+    first = cpv.surface(bits, NAMES, tol=0.02)
+    second = cpv.surface(nats, NAMES, tol=0.02 * np.log(2))
+    assert first.solves == second.solves
+    assert second.band == pytest.approx(first.band * np.log(2), rel=1e-6)
+    assert np.allclose(second.vertices[:, 2], first.vertices[:, 2] * np.log(2), atol=1e-6)

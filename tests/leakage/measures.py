@@ -58,12 +58,30 @@ def xlogx(x: Law) -> Law:
     return x * np.log(np.where(x > 0, x, 1.0))
 
 
+def power_of(a: float) -> Callable[[Law], Law]:
+    return lambda t: (t**a - 1 - a * (t - 1)) / (a * (a - 1))
+
+
+def of_terms(t: Law) -> Law:
+    square = 2 * (t - 3) ** 2 / (t + 0.5) - 8 / 1.5
+    return xlogx((t + 1) / 2) + square - (2 * t + 1) ** 0.4 + 3**0.4
+
+
+TERMS = [(1, 1, 0.5, 0.5, 0, 1), (2, 2, 1, -3, 1, 0.5), (1, 0.4, 2, 1, 0, 1)]
 MEASURES: dict[str, tuple[cpv.leakage.Leakage, Callable[[Law], float]]] = {
     "information": (cpv.leakage.MutualInformation(), f_information(xlogx)),
     "chi-squared": (cpv.leakage.ChiSquared(), f_information(lambda t: (t - 1) ** 2)),
     "Hellinger": (cpv.leakage.SquaredHellinger(), f_information(lambda t: (1 - np.sqrt(t)) ** 2)),
     "variation": (cpv.leakage.TotalVariation(), f_information(lambda t: np.abs(t - 1) / 2)),
     "hockey": (cpv.leakage.HockeyStick(1.25), f_information(lambda t: np.maximum(t - 1.25, 0))),
+    "Le Cam": (cpv.leakage.VinczeLeCam(), f_information(lambda t: (t - 1) ** 2 / (t + 1))),
+    "Jensen": (
+        cpv.leakage.JensenShannon(),
+        f_information(lambda t: xlogx(t) / 2 - xlogx((t + 1) / 2)),
+    ),
+    "power 1.5": (cpv.leakage.PowerDivergence(1.5), f_information(power_of(1.5))),
+    "power 0.3": (cpv.leakage.PowerDivergence(0.3), f_information(power_of(0.3))),
+    "terms": (cpv.leakage.FInformation(TERMS), f_information(of_terms)),
     "ordered": (cpv.leakage.EarthMover(), lambda law: moved(law, ordered(len(law)))),
     "ground": (cpv.leakage.EarthMover(GROUND), lambda law: moved(law, GROUND)),
     "guess": (cpv.leakage.GuessingProbability(), lambda law: float(law.max(axis=0).sum())),
@@ -77,6 +95,14 @@ MEASURES: dict[str, tuple[cpv.leakage.Leakage, Callable[[Law], float]]] = {
 }
 
 
+def powers(x: Any, y: Any, a: float) -> Any:
+    """Return x^a y^(1 − a), convex for a > 1."""
+    if a < 1:
+        return cp.geo_mean(cp.hstack([x, y]), [a, 1 - a])
+    assert a == 1.5
+    return cp.quad_over_lin(x, cp.geo_mean(cp.hstack([x, y])))
+
+
 def in_cvxpy(name: str, joint: Any, prior: Law) -> Any:
     """Return Σ_x̂ F of an expression p(w, x̂), by other atoms than the package's."""
     q, size, m = cp.sum(joint, axis=0), len(prior), joint.shape[1]
@@ -87,6 +113,18 @@ def in_cvxpy(name: str, joint: Any, prior: Law) -> Any:
         return sum(cp.quad_over_lin(a, b) for a, b in pairs) - cp.sum(q)
     if name == "Hellinger":
         return 2 * cp.sum(q) - 2 * sum(cp.geo_mean(cp.hstack([a, b])) for a, b in pairs)
+    if name == "Le Cam":  # (a + b) − 4 / (1/a + 1/b)
+        return 2 * cp.sum(q) - 2 * sum(cp.harmonic_mean(cp.hstack(p)) for p in pairs)
+    if name == "Jensen":
+        return sum(cp.kl_div(x, (a + b) / 2) for a, b in pairs for x in (a, b)) / 2
+    if name.startswith("power"):
+        a = float(name.split()[1])
+        return (sum(powers(j, e, a) for j, e in pairs) - cp.sum(q)) / (a * (a - 1))
+    if name == "terms":
+        first = sum(cp.kl_div((a + b) / 2, b) + (a + b) / 2 - b for a, b in pairs)
+        second = sum(cp.quad_over_lin(a - 3 * b, a + b / 2) for a, b in pairs)
+        third = sum(powers(2 * a + b, b, 0.4) for a, b in pairs)
+        return first + 2 * second - third + cp.sum(q) * (3**0.4 - 8 / 1.5)
     if name == "variation":
         return sum(cp.abs(a - b) for a, b in pairs) / 2
     if name == "hockey":
@@ -111,7 +149,13 @@ def in_cvxpy(name: str, joint: Any, prior: Law) -> Any:
     return sum(cp.pnorm(cp.multiply(scale, joint[:, y]), order) for y in range(m))
 
 
-ALIKE = ("variation", "ordered", "guess", "Sibson 3.5")  # of a kind of which there is another
+ALIKE = (
+    "variation",
+    "ordered",
+    "power 0.3",
+    "guess",
+    "Sibson 3.5",
+)  # there is another of that kind
 
 
 def kinds_of(names: Iterable[str]) -> list[Any]:

@@ -298,6 +298,11 @@ def test_post_processing_leaks_no_more(name: str) -> None:
 # ---- closed forms ----------------------------------------------------------------------------
 
 
+def in_bits(x: float) -> float:
+    """Return x log₂ x."""
+    return x * math.log2(x) if x else 0.0
+
+
 @pytest.mark.parametrize("flip", [0.0, 0.1, 0.3])
 def test_a_fair_bit_through_a_symmetric_channel(flip: float) -> None:
     """W = X a fair bit, error at most D: the crossover D is best for every measure."""
@@ -305,6 +310,10 @@ def test_a_fair_bit_through_a_symmetric_channel(flip: float) -> None:
     expected = {
         "chi-squared": (1 - 2 * flip) ** 2,
         "Hellinger": 2 - math.sqrt(2 * flip) - math.sqrt(2 * (1 - flip)),
+        "Le Cam": sum((2 * p - 1) ** 2 / (2 * p + 1) for p in (flip, 1 - flip)) / 2,
+        "Jensen": sum(in_bits(2 * p) - 2 * in_bits(p + 0.5) for p in (flip, 1 - flip)) / 4,
+        "power 1.5": (sum((2 * p) ** 1.5 for p in (flip, 1 - flip)) / 2 - 1) / 0.75,
+        "power 0.3": (sum((2 * p) ** 0.3 for p in (flip, 1 - flip)) / 2 - 1) / -0.21,
         "variation": 0.5 - flip,
         "ordered": 0.5 - flip,
         "guess": 1 - flip,
@@ -460,7 +469,7 @@ def honest(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("forgery", FORGED)
-@pytest.mark.parametrize("name", ["hockey", "ground", "Sibson 2"])
+@pytest.mark.parametrize("name", ["hockey", "ground", "Sibson 2", "power 1.5", "terms"])
 def test_a_forged_measure_proves_nothing(name: str, forgery: str) -> None:
     document = copy.deepcopy(honest(name))
     (view,) = (v for v in document["program"]["views"].values()

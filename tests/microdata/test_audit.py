@@ -101,7 +101,7 @@ def test_what_leaks_lies_between_nothing_and_everything(reference):
         at = [w.index(value) for value in (order if measure.ordered else w)]
         after, before = (of.joint[at] / of.joint.sum() for of in (result.released, result.original))
         prior = after.sum(axis=1)
-        unit = 1 / math.log(2) if measure.informs else 1.0
+        unit = 1 / math.log(2) if measure.in_units else 1.0
         laws = {
             "average": after, "original": before, "nothing": prior[:, None],
             "everything": np.diag(prior),

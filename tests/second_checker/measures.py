@@ -9,12 +9,14 @@ from typing import Any
 from mpmath import iv
 
 from tests.second_checker.numbers import (
+    BITS,
     ONE,
     ZERO,
     Pair,
     ball,
     enclosed,
     exact,
+    interval,
     log,
     need,
     plus,
@@ -32,7 +34,8 @@ class Measure:
     """A view's measure; ``pi`` is its reference law."""
 
     def __init__(self, data: Any, pi: Numbers, units: str) -> None:
-        keys = {"hockey-stick": "gamma", "transport": "ground", "gain": "matrix", "Sibson": "order"}
+        keys = {"hockey-stick": "gamma", "transport": "ground", "gain": "matrix", "Sibson": "order",
+                "power divergence": "order", "f-information": "terms"}  # fmt: skip
         self.kind, self.pi, self.units = data["kind"], pi, units
         need(self.kind in MEASURES, "no measure")
         ours = keys.get(self.kind)
@@ -45,6 +48,10 @@ class Measure:
         if self.kind in ("hockey-stick", "Sibson"):
             self.number = exact(data[ours])
             need(self.number >= 1 and (self.number > 1 or self.kind != "Sibson"), "out of range")
+        self.f = CONVEX[self.kind](data) if self.kind in CONVEX else None
+        if self.f is not None:
+            need(self.f.steep > 0, "nothing is leaked")
+            self.unit = self.step = enclosed(lambda: ball(self.f.steep) * self.factor())[0]
         if self.kind == "transport":
             self.table = table(data[ours], size, size)
             need(min(map(min, self.table)) >= 0, "a negative distance")
@@ -72,6 +79,10 @@ class Measure:
     def below(self, column: Numbers) -> list[Fraction]:
         """Return rationals below a member of the set of scores."""
         return MEASURES[self.kind][1](self, column)
+
+    def factor(self) -> Any:
+        """Return what f is in: a nat in the units of information, for Jensen and Shannon's."""
+        return 1 / unit_of(self.units) if self.kind == "Jensen-Shannon" else iv.mpf(1)
 
     def less_mean(self, column: Numbers, conjugate: Numbers) -> list[Fraction]:
         mean = sum((p * c for p, c in zip(self.pi, conjugate, strict=True)), ZERO)
@@ -116,6 +127,140 @@ def hellinger(measure: Measure, joint: Numbers) -> Pair:
 def hellinger_scores(measure: Measure, column: Numbers) -> list[Fraction]:
     kept = [min(x, 1 - NEAR) for x in column]
     return measure.less_mean(kept, [x / (1 - x) for x in kept])
+
+
+class LeCam:
+    """f(t) = (t − 1)²/(t + 1); times a mass e where t = j/e."""
+
+    steep: Any = ONE  # f''(1)
+    rational = True
+
+    def __init__(self, data: Any) -> None:
+        pass
+
+    def times(self, j: Fraction, e: Fraction) -> Any:
+        return (j - e) ** 2 / (j + e) if j or e else ZERO
+
+    def tangent(self, t: Any) -> tuple[Any, Any]:
+        """Return f'(t), and f(t) − t f'(t) where the tangent meets t = 0."""
+        slope = 1 - 4 / (t + 1) ** 2
+        return slope, (t - 1) ** 2 / (t + 1) - t * slope
+
+
+class Shannon(LeCam):
+    """f(t) = ½ t log(2t/(t + 1)) + ½ log(2/(t + 1))."""
+
+    steep, rational = Fraction(1, 4), False
+
+    def times(self, j: Fraction, e: Fraction) -> Any:
+        return (self.part(j, j + e) + self.part(e, j + e)) / 2
+
+    def part(self, x: Fraction, both: Fraction) -> Any:
+        return ball(x) * iv.log(ball(2 * x / both)) if x else iv.mpf(0)
+
+    def tangent(self, t: Any) -> tuple[Any, Any]:
+        return iv.log(2 * t / (t + 1)) / 2, iv.log(2 / (t + 1)) / 2
+
+
+class Powers(LeCam):
+    """f(t) = (t^a − 1)/(a (a − 1))."""
+
+    rational = False
+
+    def __init__(self, data: Any) -> None:
+        self.order = exact(data["order"])
+        need(self.order > 0 and self.order != 1, "out of range")
+
+    def times(self, j: Fraction, e: Fraction) -> Any:
+        a = self.order
+        power = raised(ball(j), a) * raised(ball(e), 1 - a) if j else iv.mpf(0)
+        return (power - ball(e)) / ball(a * (a - 1))
+
+    def tangent(self, t: Any) -> tuple[Any, Any]:
+        a = self.order
+        slope = raised(t, a - 1) / ball(a - 1)
+        return slope, (raised(t, a) - 1) / ball(a * (a - 1)) - t * slope
+
+
+class Terms(LeCam):
+    """f(t) = Σ c v φ(u/v), with f(1) taken off."""
+
+    rational = False
+
+    def __init__(self, data: Any) -> None:
+        need(isinstance(data["terms"], list) and 0 < len(data["terms"]) <= 64, "terms")
+        self.terms = table(data["terms"], len(data["terms"]), 6)
+        self.one: Any = None
+        for c, a, al, be, ga, de in self.terms:
+            need(c > 0 and a > 0 and ga >= 0 and de > 0, "not convex")
+            need(a == 2 or (al >= 0 and be >= 0 and al + be > 0), "not convex")
+        self.one = enclosed(lambda: self.times(ONE, ONE))  # before which nothing is taken off
+        self.steep = enclosed(lambda: sum((self.second(row) for row in self.terms), iv.mpf(0)))[0]
+
+    def second(self, row: Numbers) -> Any:
+        c, a, al, be, ga, de = row
+        v, r = ga + de, (al + be) / (ga + de)
+        curve = raised(ball(r), a - 2) if a != 2 else iv.mpf(1)
+        return ball(c * (abs(a * (a - 1)) or ONE) * (al * de - ga * be) ** 2 / v**3) * curve
+
+    def phi(self, r: Any, a: Fraction) -> tuple[Any, Any]:
+        """Return φ(r), r > 0 or a = 2, and its slope."""
+        if a == 2:
+            return r * r, 2 * r
+        if a == 1:
+            return r * iv.log(r), iv.log(r) + 1
+        sign = 1 if a > 1 else -1
+        return sign * raised(r, a), sign * ball(a) * raised(r, a - 1)
+
+    def times(self, j: Fraction, e: Fraction) -> Any:
+        value = iv.mpf(0)
+        for c, a, al, be, ga, de in self.terms if e else []:
+            u, v = al * j + be * e, ga * j + de * e
+            value += ball(c * v) * self.phi(ball(u / v), a)[0] if u else 0
+        return value - (interval(self.one) * ball(e) if self.one else 0)
+
+    def tangent(self, t: Any) -> tuple[Any, Any]:
+        slope = value = iv.mpf(0)
+        for c, a, al, be, ga, de in self.terms:
+            u, v = ball(al) * t + ball(be), ball(ga) * t + ball(de)
+            height, rise = self.phi(u / v, a)
+            slope += ball(c) * (ball(ga) * height + rise * ball(al * de - ga * be) / v)
+            value += ball(c) * v * height
+        return slope, value - interval(self.one) - t * slope
+
+
+def raised(x: Any, order: Fraction) -> Any:
+    return iv.exp(ball(order) * iv.log(x))
+
+
+def of_convex(measure: Measure, joint: Numbers) -> Pair:
+    q = sum(joint)
+    pairs = [(j, p * q) for j, p in zip(joint, measure.pi, strict=True)]
+    if all(j == e for j, e in pairs):
+        return ZERO, ZERO
+    if measure.f.rational:
+        value = sum((measure.f.times(j, e) for j, e in pairs), ZERO)
+        return value, value
+    low, high = enclosed(lambda: sum((measure.f.times(j, e) for j, e in pairs), iv.mpf(0))
+                         * measure.factor())  # fmt: skip
+    return max(low, ZERO), high
+
+
+def tangents(measure: Measure, column: Numbers) -> list[Fraction]:
+    """Return rationals below f'(t) + Σ π (f(t) − t f'(t)), a number told for log t."""
+    if not any(column):
+        return [ZERO] * len(column)
+    iv.prec = BITS
+    points = [iv.exp(ball(min(max(x, Fraction(-200)), Fraction(50)))) for x in column]
+    pairs = [measure.f.tangent(t) for t in points]
+    mean = sum((ball(p) * at for p, (_, at) in zip(measure.pi, pairs, strict=True)), iv.mpf(0))
+    return [enclosed(lambda s=s: (s + mean) * measure.factor())[0] for s, _ in pairs]
+
+
+CONVEX: dict[str, Callable[[Any], Any]] = {
+    "Vincze-Le Cam": LeCam, "Jensen-Shannon": Shannon,
+    "power divergence": Powers, "f-information": Terms,
+}  # fmt: skip
 
 
 def hockey_stick(measure: Measure, joint: Numbers) -> Pair:
@@ -225,6 +370,7 @@ MEASURES: dict[str, tuple[Callable[..., Pair], Callable[..., list[Fraction]]]] =
     "mutual information": (information, log_law),
     "chi-squared": (chi_squared, chi_scores),
     "squared Hellinger": (hellinger, hellinger_scores),
+    **dict.fromkeys(CONVEX, (of_convex, tangents)),
     "hockey-stick": (hockey_stick, hockey_scores),
     "transport": (transport, transport_scores),
     "gain": (gain, gain_scores),

@@ -309,6 +309,13 @@ def at_random(rng: np.random.Generator) -> Any:
         *(cpv.leakage.EarthMover(), cpv.leakage.EarthMover(rng.random((w, w)) * (1 - np.eye(w)))),
         *(cpv.leakage.GuessingProbability(), cpv.leakage.MaximalLeakageOf("W")),
         cpv.leakage.Gain(rng.normal(size=(int(rng.integers(2, 2 * w)), w))),
+        *(cpv.leakage.VinczeLeCam(), cpv.leakage.JensenShannon()),
+        cpv.leakage.PowerDivergence(
+            float(rng.choice([rng.uniform(0.1, 0.9), rng.uniform(1.1, 5)]))
+        ),
+        cpv.leakage.FInformation(
+            [(1, 1, *rng.random(2), 0.5, 1), (1, 2, *rng.normal(size=2), 1, 1)]
+        ),
     ]
     one, other = (measures[i] for i in rng.integers(len(measures), size=2))
     least, most = float(source.p_x @ error.min(axis=1)), float((source.p_x @ error).min())

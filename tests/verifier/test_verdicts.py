@@ -730,6 +730,13 @@ LEAST: dict[str, tuple[Any, Fraction]] = {
     "information": (INFORMATION, Fraction(0)),
     "chi-squared": ({"kind": "chi-squared"}, Fraction(0)),
     "Hellinger": ({"kind": "squared Hellinger"}, Fraction(0)),
+    "Le Cam": ({"kind": "Vincze-Le Cam"}, Fraction(0)),
+    "Jensen": ({"kind": "Jensen-Shannon"}, Fraction(0)),
+    "power": ({"kind": "power divergence", "order": "3/2"}, Fraction(0)),
+    "terms": (
+        {"kind": "f-information", "terms": [[1, 2, 1, -3, "1/3", 1], [1, 3, 1, 0, 0, 1]]},
+        Fraction(0),
+    ),
     "variation": ({"kind": "hockey-stick", "gamma": 1}, Fraction(0)),
     "hockey": ({"kind": "hockey-stick", "gamma": "5/4"}, Fraction(0)),
     "transport": ({"kind": "transport", "ground": [[0, 1], ["1/3", 0]]}, Fraction(0)),
@@ -762,6 +769,8 @@ def test_what_is_leaked_without_a_release_is_met_exactly_or_not_at_all(kind: str
     little = listed([[far + 1, 2 * far - 1], [far, 2 * far]], 3 * far)
     expected = {
         "chi-squared": ["0", "1", "3", "4"],  # its square is less
+        "Le Cam": ["0", "1", "3", "4"],
+        "terms": ["0", "1", "3", "4"],
         "hockey": ["0", "3"],  # 0 still
         "guess": ["0", "3", "4", "5"],  # as much in all, but not in each output
         "gain": ["0", "3", "4", "5"],

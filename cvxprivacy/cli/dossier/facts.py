@@ -145,7 +145,7 @@ def _minimised(problem: ChannelProblem) -> tuple[str, str]:
     measure = getattr(problem, "leakage", None)
     if measure is None or measure.informs:
         return "the least leakage", problem.program.units
-    return f"the least {measure.name}", ""
+    return f"the least {measure.name}", problem.program.units if measure.in_units else ""
 
 
 def _height(
@@ -157,7 +157,8 @@ def _height(
         return 2 * float(solution.terms["distortion"])
     if measure is None or measure.informs:
         return source.information(units=solution.units)
-    return abs(measure.total(source.pmf) - measure.total(source.p_w[:, None]))
+    more = measure.total(source.pmf) - measure.total(source.p_w[:, None])
+    return abs(more) * measure.unit(solution.units)
 
 
 def _program(

@@ -252,7 +252,7 @@ def measured(
     if table.order is not None:
         leaks.append(("ordered distance", "t-closeness: ordered distance", EarthMover()))
     for name, leakage in family.items():
-        leaks.append((name, f"{name} [{units}]" if leakage.informs else name, leakage))
+        leaks.append((name, f"{name} [{units}]" if leakage.in_units else name, leakage))
     for name, title, of, *low in rows:
         by_name[name] = Measure(name, title, of, bool(low), sizes, masses)
     return by_name | {name: table.leaked(name, title, of, units) for name, title, of in leaks}

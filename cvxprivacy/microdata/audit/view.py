@@ -194,11 +194,11 @@ def drawn(findings: Findings, figure: Figure | None = None) -> Figure:
     """Draw the average against its bounds, and I1 and I2 of the letters."""
     import matplotlib as mpl
 
-    with mpl.rc_context(style.HOUSE):
-        if figure is None:
-            import matplotlib.pyplot as plt
+    if figure is None:  # one that a notebook shows; pyplot must not begin within the context
+        import matplotlib.pyplot as plt
 
-            figure = plt.figure(figsize=SIZE, layout="constrained")
+        figure = plt.figure(figsize=SIZE, layout="constrained")
+    with mpl.rc_context(style.HOUSE):
         left, right = figure.subplots(1, 2, width_ratios=(1, 1.7))
         _averages(findings, left)
         _letters(findings, right)

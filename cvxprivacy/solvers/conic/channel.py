@@ -145,7 +145,8 @@ class ConicModel(ConicStatement):
         )
         self._by_part["view", view] = self._add(f"joint[{view}]", lifted @ q == x)
         mass = conditional.sum(axis=0, keepdims=True) @ q
-        self._phi[view], parts = measure.cone(x, mass, pi)
+        phi, parts = measure.cone(x, mass, pi)
+        self._phi[view] = phi * self.program.unit(view)
         for part, constraint in parts.items():
             self._add(f"{part}[{view}]", constraint)
 
