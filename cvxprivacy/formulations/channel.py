@@ -7,6 +7,7 @@ from functools import cached_property
 from inspect import Signature
 from typing import Any, ClassVar
 
+import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.criteria.added import Affine, Stated
@@ -14,6 +15,7 @@ from cvxprivacy.criteria.base import Criterion, by_name, criteria_listed
 from cvxprivacy.criteria.stated_rules import at, names_of, numbers_of, stated_rules
 from cvxprivacy.errors import InfeasibleError, InputError
 from cvxprivacy.exact import Real
+from cvxprivacy.formulations.candidate import candidate_rows
 from cvxprivacy.formulations.problem import MadeOf, Problem
 from cvxprivacy.leakage.transport import order_in_words
 from cvxprivacy.model.discrete import DiscreteSource
@@ -32,6 +34,7 @@ from cvxprivacy.results.channel import channel_solution
 from cvxprivacy.results.infeasible import Conflict
 from cvxprivacy.results.restoration import entry_bounds
 from cvxprivacy.results.solution import Solution
+from cvxprivacy.solvers.candidate import prove_channel
 from cvxprivacy.solvers.driver import Outcome, solve
 from cvxprivacy.solvers.family import Family
 from cvxprivacy.solvers.watch import Watch
@@ -286,6 +289,17 @@ class ChannelProblem(Problem[Solution]):
 
     def _outcome(self, options: Mapping[str, Any], family: Family | None = None) -> Outcome:
         return solve(self.program, family=family, **options)
+
+    def _candidate(
+        self, candidate: Any, duals: Mapping[str, Any] | None, options: Mapping[str, Any]
+    ) -> tuple[Outcome, float]:
+        if getattr(self, "cut", False):
+            remedy = "raise most_strategies, so that all are listed"
+            raise InputError("candidate", "of strategies that are generated", remedy)
+        rows = candidate_rows(candidate, self.alphabet)
+        outcome = prove_channel(self.program, rows, duals, **options)
+        primal = outcome.certificate.primal
+        return outcome, 0.0 if primal is None else float(np.abs(primal.matrix - rows).max())
 
     def _explained(self, certificate: Any, watch: Watch | None = None) -> InfeasibleError:
         def other(name: str, value: float) -> ChannelProgram:

@@ -27,12 +27,14 @@ from cvxprivacy.programs.lettering import Wording
 from cvxprivacy.programs.letters import check_encoder
 from cvxprivacy.programs.notation import upright
 from cvxprivacy.programs.worst import first_part
+from cvxprivacy.release.gaussian import GaussianRelease
 from cvxprivacy.results.covariance import covariance_solution, explained
 from cvxprivacy.results.solution import GaussianSolution
+from cvxprivacy.solvers.candidate import prove_covariance
 from cvxprivacy.solvers.driver import Outcome, solve_gaussian
 from cvxprivacy.solvers.family import Family
 from cvxprivacy.solvers.watch import Watch
-from cvxprivacy.validation import table
+from cvxprivacy.validation import array as float_array, table
 from cvxprivacy.verifier.balls import UnprovableError
 from cvxprivacy.verifier.matrices import definite
 
@@ -342,6 +344,29 @@ class CovarianceProblem(Problem[GaussianSolution]):
         except UnprovableError as error:
             remedy = "leave out variables that others determine, or give exact numbers"
             raise InputError("covariance", str(error), remedy) from None
+
+    def _candidate(
+        self, candidate: Any, duals: Mapping[str, Any] | None, options: Mapping[str, Any]
+    ) -> tuple[Outcome, float]:
+        program, size = self.program, len(self.encoded)
+        if isinstance(candidate, GaussianRelease):
+            candidate = (np.eye(size) - candidate.gain) @ program.above  # Σ = A Σ_X
+        remedy = f"pass a GaussianRelease, or an error covariance of shape ({size}, {size})"
+        sigma = float_array(candidate, "candidate", remedy, axes=(2,), negative=True)
+        if sigma.shape != (size, size) or not np.allclose(sigma, sigma.T, rtol=1e-6):
+            wrong = f"shape {sigma.shape}" if sigma.shape != (size, size) else "not symmetric"
+            raise InputError("candidate", wrong, remedy)
+        units = None if duals is None else self._in_nats(duals)
+        outcome = prove_covariance(program, sigma, units, **options)
+        primal = outcome.certificate.primal
+        return outcome, 0.0 if primal is None else float(np.abs(primal.matrix - sigma).max())
+
+    def _in_nats(self, duals: Mapping[str, Any]) -> dict[str, float]:
+        """Return multipliers of the program in its units as those of the program in nats."""
+        program = self.program
+        size = program.in_nats(program.objective)
+        rows = program.constraints
+        return {k: float(v) * size / program.in_nats(rows[k].expression) for k, v in duals.items()}
 
     def _explained(self, certificate: Any, watch: Watch | None = None) -> InfeasibleError:
         return explained(certificate, watch)

@@ -212,6 +212,13 @@ class Letters(Frozen):
         return len(self.support)
 
     @property
+    def inputs(self) -> list[Any]:
+        """Labels of what may be encoded, with mass or without: x, or (w, x), (x, z), (w, x, z)."""
+        axes = {"w": self.source.w, "x": self.source.x, "z": self.source.z or []}
+        labels = list(itertools.product(*(axes[axis] for axis in self.encoder_inputs)))
+        return labels if len(self.encoder_inputs) > 1 else [label[0] for label in labels]
+
+    @property
     def m(self) -> int:
         """Number of outputs: released letters, or strategies."""
         return len(self.outputs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -107,11 +106,8 @@ def _release(
     Those for which the criteria leave no row are no inputs of the channel.
     """
     source, encoder = alphabet.source, alphabet.encoder_inputs
-    axes = {"w": source.w, "x": source.x, "z": source.z or []}
-    inputs: list[Any] = list(itertools.product(*(axes[axis] for axis in encoder)))
-    letters = [label[encoder.index("x")] for label in inputs]
-    if len(encoder) == 1:
-        inputs = letters
+    inputs = alphabet.inputs
+    letters = inputs if encoder == "x" else [label[encoder.index("x")] for label in inputs]
     p_input = np.zeros(len(inputs))
     p_input[alphabet.support] = alphabet.mass_of_letters
     arbitrary = np.ones(len(inputs), bool)

@@ -1,0 +1,210 @@
+"""A release of somebody else: repaired, and proved at both ends."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import cvxprivacy as cpv
+from tests.refusals import refused
+
+AGES = [25, 40, 55, 70]
+SOURCE = cpv.DiscreteSource.from_counts(
+    [[40, 22, 9, 4], [18, 30, 21, 10], [5, 12, 28, 41]],
+    w=["none", "mild", "severe"], x=AGES, names=["illness", "age"],
+)  # fmt: skip
+YEARS = cpv.absolute_error(AGES)
+OTHER = cpv.DiscreteSource.from_counts(
+    [[30, 25, 9, 4], [18, 40, 21, 10], [5, 12, 28, 33]], w=SOURCE.w, x=AGES
+)
+PROBLEMS = {
+    "budget": cpv.PrivacyDistortion(SOURCE, YEARS, 5.0),
+    "price": cpv.PrivacyDistortion(SOURCE, YEARS, price=20.0),
+    "t-closeness": cpv.PrivacyDistortion(SOURCE, YEARS, 5.0, criteria=[cpv.TCloseness(0.2)]),
+    "per output": cpv.MinimumDistortion(SOURCE, YEARS, [cpv.DeltaDisclosure(0.5)]),
+    "ratio": cpv.PrivacyDistortion(SOURCE, YEARS, 5.0, criteria=[cpv.LocalPrivacy(3)]),
+    "maximum": cpv.PrivacyDistortion(SOURCE, YEARS, 5.0, criteria=[cpv.MaximalLeakage(1.6)]),
+    "floor": cpv.PrivacyDistortion(SOURCE, YEARS, 5.0, criteria=[cpv.KeepProbability(0.7)]),
+    "equality": cpv.PrivacyDistortion(SOURCE, YEARS, 5.0, criteria=[cpv.PreserveMarginal()]),
+    "chi-squared": cpv.PrivacyDistortion(SOURCE, YEARS, 5.0, leakage=cpv.leakage.ChiSquared()),
+    "informed": cpv.PrivacyDistortion(SOURCE, YEARS, 5.0, encoder="wx"),
+    "worst law": cpv.PrivacyDistortion(SOURCE, YEARS, 5.0, laws=[OTHER]),
+}
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_the_optimum_certifies_itself(name):
+    problem = PROBLEMS[name]
+    best = problem.solve(accuracy="high")
+    answer = problem.certify(best.channel)  # no multiplier is handed over
+    assert answer.status == "certified", (answer.gap, answer.log)
+    assert answer.certificate.verify()
+    assert answer.certificate.proves(problem)
+    assert answer.lower <= best.upper
+    assert best.lower <= answer.upper
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("digits", [2, 3])
+def test_digits_that_were_printed_are_repaired_and_enclosed(name, digits):
+    problem = PROBLEMS[name]
+    best = problem.solve(accuracy="high")
+    answer = problem.certify(best.channel.matrix.round(digits))
+    assert answer.lower <= best.upper + 1e-12
+    assert best.lower <= answer.upper
+    assert answer.certificate.verify()
+    assert math.isfinite(answer.upper), answer.notes
+    nearer = problem.certify(best.channel.matrix.round(digits), solve=True)
+    assert nearer.upper == answer.upper
+    assert nearer.lower >= max(answer.lower, best.lower - 2e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.floats(0.05, 20.0))
+def test_no_candidate_is_proved_better_or_worse_than_it_is(seed, concentration):
+    rng = np.random.default_rng(seed)
+    matrix = rng.dirichlet(np.full(4, concentration), 4)
+    problem = PROBLEMS["budget"]
+    answer = problem.certify(matrix)
+    assert answer.lower <= 0.1136640619508  # the optimum
+    assert answer.upper >= 0.1136640619507
+    if float(np.sum(SOURCE.p_x[:, None] * matrix * YEARS.matrix)) <= 5.0:
+        joint = SOURCE.pmf @ matrix
+        assert answer.upper == pytest.approx(cpv.information.mutual_information(joint), abs=1e-9)
+
+
+def test_blahut_and_arimoto_meet_the_optimum():
+    p = np.array([0.4, 0.3, 0.2, 0.1])
+    d = np.abs(np.subtract.outer(np.arange(4), np.arange(4))).astype(float)
+    rate, distortion, channel = cpv.reference.blahut_arimoto(p, d, slope=1.5)
+    problem = cpv.PrivacyDistortion(cpv.DiscreteSource.identical(p), d, distortion, units="nats")
+    answer = problem.certify(channel)
+    assert answer.status == "certified"
+    assert answer.upper == pytest.approx(rate, abs=1e-6)
+    assert answer.duals["budget"] == pytest.approx(1.5, abs=1e-3)
+
+
+def test_multipliers_that_come_with_it_are_used_and_wrong_ones_only_cost():
+    problem = PROBLEMS["budget"]
+    best = problem.solve(accuracy="high")
+    mine = problem.certify(best.channel, {"budget": best.duals["budget"]})
+    assert mine.status == "certified"
+    for factor in (0.0, 0.3, 1.7, -1.0):
+        other = problem.certify(best.channel, {"budget": factor * best.duals["budget"]})
+        assert other.lower < best.lower
+        assert other.certificate.verify()
+    assert problem.certify(best.channel, {}).lower <= 1e-9  # all multipliers are 0
+
+
+def test_labels_decide_where_there_are_any():
+    problem = PROBLEMS["budget"]
+    best = problem.solve(accuracy="high").channel
+    frame = best.to_frame()
+    value = problem.certify(best).upper
+    assert problem.certify(frame.iloc[::-1, [2, 0, 3, 1]]).upper == value
+    assert problem.certify(frame.iloc[:, :4]).notes[0].startswith("the candidate")
+    constant = pd.DataFrame({40: [1.0] * 4}, index=AGES)
+    silent = cpv.PrivacyDistortion(SOURCE, YEARS, 30.0).certify(constant)
+    assert silent.status == "certified"
+    assert silent.upper == pytest.approx(0, abs=1e-12)
+
+
+LAWS = [[0.81, 0.19, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0.3, 0, 0.7]]
+
+
+@pytest.mark.parametrize(
+    ("candidate", "pieces"),
+    [
+        (np.eye(3), ["(3, 3)", "4 rows"]),
+        ([0.5, 0.5], ["(2,)"]),
+        (np.full((4, 4), 0.5), ["a sum of 2"]),
+        ([[1.2, -0.2, 0, 0], *LAWS[1:]], ["an entry of -0.2"]),
+        ([[math.nan, 1, 0, 0], *LAWS[1:]], ["nan"]),
+        (pd.DataFrame(LAWS, index=AGES, columns=[25, 40, 55, 71]), ["71 is no output"]),
+        (pd.DataFrame(LAWS, index=[25, 40, 55, 80], columns=AGES), ["80 is no input"]),
+        (pd.DataFrame(LAWS[:3], index=AGES[:3], columns=AGES), ["no row for 70"]),
+        (pd.DataFrame(LAWS, index=[25, 40, 55, 55], columns=AGES), ["named twice"]),
+        ("a text", ["not numbers"]),
+    ],
+    ids=range(10),
+)
+def test_what_is_no_release_of_the_problem_is_refused(candidate, pieces):
+    error = refused_at_any_place(lambda: PROBLEMS["budget"].certify(candidate), "candidate")
+    for piece in pieces:
+        assert piece in str(error)
+
+
+def refused_at_any_place(call, argument):
+    with pytest.raises(cpv.InputError) as caught:
+        call()
+    assert caught.value.argument == argument
+    assert caught.value.remedy
+    return caught.value
+
+
+def test_other_arguments_are_refused_by_name():
+    problem = PROBLEMS["budget"]
+    refused(lambda: problem.certify(LAWS, {"bugdet": 1.0}), "duals", "use budget", value="bugdet")
+    refused(lambda: problem.certify(LAWS, accuracy="best"), "accuracy")
+    filling = cpv.HammingWaterFilling([0.5, 0.5], 0.1)
+    refused(lambda: filling.certify(np.eye(2)), "candidate", "channel_problem")
+
+
+def test_a_demand_that_nothing_satisfies_stays_uncertified():
+    problem = cpv.PrivacyDistortion(SOURCE, YEARS, 0.0, criteria=[cpv.PerfectPrivacy()])
+    answer = problem.certify(LAWS)
+    assert answer.upper == math.inf
+    assert answer.release is None
+    assert "no repair" in answer.notes[0]
+
+
+# ---- Gaussian ----------------------------------------------------------------------------
+
+GAUSSIAN = cpv.GaussianSource(
+    [[2, 0.8, 0.5], [0.8, 1, 0.3], [0.5, 0.3, 1]], sensitive=[0], key=[1, 2]
+)
+GAUSSIAN_PROBLEMS = {
+    "log-det": cpv.QuadraticGaussian(GAUSSIAN, 0.8),
+    "nats": cpv.QuadraticGaussian(GAUSSIAN, 0.8, units="nats"),
+    "two rows": cpv.GaussianEquivocation(GAUSSIAN, 0.8, max_leakage=0.15),
+}
+
+
+@pytest.mark.parametrize("name", GAUSSIAN_PROBLEMS)
+def test_an_error_covariance_and_a_release(name):
+    problem = GAUSSIAN_PROBLEMS[name]
+    best = problem.solve(accuracy="high")
+    for candidate in (best.release, best.error_covariance):
+        answer = problem.certify(candidate)
+        assert answer.gap < 1e-5
+        assert answer.certificate.verify()
+        assert answer.lower <= best.upper
+        assert best.lower <= answer.upper
+    rounded = problem.certify(best.error_covariance.round(2))
+    assert rounded.lower <= best.upper
+    assert best.lower <= rounded.upper < best.upper + 0.05
+    with_duals = problem.certify(
+        best.release, {k: v for k, v in best.duals.items() if k in problem.program.constraints}
+    )
+    assert with_duals.gap < 1e-5
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_error_covariance_is_proved_better_than_it_is(seed):
+    problem, rng = GAUSSIAN_PROBLEMS["log-det"], np.random.default_rng(seed)
+    root = rng.normal(size=(2, 2))
+    answer = problem.certify(root @ root.T)
+    best = problem.solve(accuracy="high")
+    assert answer.lower <= best.upper
+    assert best.lower <= answer.upper
+    assert answer.certificate.verify()
+
+
+def test_what_is_no_error_covariance_is_refused():
+    problem = GAUSSIAN_PROBLEMS["log-det"]
+    refused(lambda: problem.certify(np.eye(3)), "candidate", "(2, 2)")
+    refused(lambda: problem.certify([[0.4, 0.1], [0.2, 0.4]]), "candidate", "not symmetric")
