@@ -32,7 +32,8 @@ def candidate_rows(candidate: Any, alphabet: Alphabet) -> FloatArray:
         fit, and a row that is no law, up to rounding.
     """
     if isinstance(candidate, Channel):
-        values, labels = candidate.matrix, [candidate.inputs, candidate.outputs]
+        values: Any = candidate.matrix
+        labels: list[Any] = [candidate.inputs, candidate.outputs]
     else:
         table = tabulated(candidate, variables=[2])
         values, labels = table.values, list(table.labels) or [None, None]

@@ -191,8 +191,9 @@ class Frontier(Frozen):
         ('inside', True, 'outside')
         """
         remedy = f"pass two numbers: {self.parameter} and a value of the optimum"
-        if np.shape(point) != (2,):
-            raise InputError("point", f"shape {np.shape(point)}", remedy)
+        shape = np.shape(np.asarray(point, dtype=object))
+        if shape != (2,):
+            raise InputError("point", f"shape {shape}", remedy)
         x, y = (typed(number, "point", negative=True, remedy=remedy) for number in point)
         if Fraction(y) < (bound := self._outer(x)):
             return Membership("outside", bound=bound)

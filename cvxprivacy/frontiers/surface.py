@@ -269,7 +269,11 @@ class Surface(Frozen):
             Where it is written; the path is returned.
         """
         weighted = self._problem
-        head = {"schema": SCHEMA, "names": list(self.names), "accuracy": weighted.accuracy}
+        head: dict[str, Any] = {
+            "schema": SCHEMA,
+            "names": list(self.names),
+            "accuracy": weighted.accuracy,
+        }
         head |= {"tol": self.tol, "digest": weighted.digest, "records": self._records}
         with whole_file(path, private=True) as file:
             json.dump(head, file, ensure_ascii=False, allow_nan=False)

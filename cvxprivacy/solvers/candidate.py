@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -178,7 +179,7 @@ def _tangent(program: CovarianceProgram, white: Whitened, at: FloatArray) -> Cov
         value = white.value(term, at) / white.unit(term)
         constant = value - float((slope * at).sum())
         bound = float(row.bounds(1)) / white.unit(term) - constant
-        return replace(row, expression=tangent, bound=bound, radius=0, derivatives={})
+        return replace(row, expression=tangent, bound=Fraction(bound), radius=0, derivatives={})
 
     rows = {name: linear(row.expression, row) for name, row in program.constraints.items()}
     objective = linear(program.objective)
