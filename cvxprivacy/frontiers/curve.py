@@ -15,6 +15,10 @@ information is convex in the channel and costs are linear: the lower convex hull
 points.  Between neighbours a and b the two are farthest apart where the lines of a and b meet,
 which is where to solve next (the sandwich algorithm); the distance is of second order in b − a.
 
+*Where x weighs a part of the objective*, V(x) = min a + x b over releases that are allowed whatever
+x is, V is a least of linear functions and so concave.  Above, each solved release achieves a line,
+a_k + x b_k, everywhere; below, the chord between two proved ends.
+
 *Elsewhere* (t, ℓ, k, ε, δ) V is monotone but need not be convex, and mixing is not allowed: from
 above the staircase of achieved points, from below that of proved ones.
 
@@ -40,11 +44,13 @@ from cvxprivacy.model.information import nat
 from cvxprivacy.verifier.balls import ball, ceil, floor
 
 __all__ = [
+    "CONCAVE",
     "CONVEX",
     "EXPONENTIAL",
     "MONOTONE",
     "Axis",
     "Breakpoint",
+    "Concave",
     "Convex",
     "Curve",
     "Gap",
@@ -60,6 +66,7 @@ __all__ = [
 CONVEX = "convex"
 EXPONENTIAL = "convex in exp"
 MONOTONE = "monotone"
+CONCAVE = "concave"
 
 Number = float | Fraction
 Interval = tuple[Fraction, Fraction]
@@ -72,7 +79,7 @@ class Axis:
     It is convex in the number, a right-hand side; or in its exponential, which is one (of an
     exponent in ``units``); or only monotone, ``falling`` where a greater number is the tighter one.
     ``rows`` are the constraints, or the auxiliary, whose right-hand side it is: several under
-    several laws.
+    several laws; or the quantity that it weighs in the objective, in which the optimum is concave.
     """
 
     kind: str
@@ -128,7 +135,8 @@ class Breakpoint:
     lower, upper : float
         Enclose the optimum; both infinite where nothing is feasible, by proof.
     slope : (Fraction, Fraction)
-        Encloses the multiplier λ ≥ 0 of that right-hand side.
+        Encloses the multiplier λ ≥ 0 of that right-hand side, or what the number weighs of the
+        release.
     """
 
     x: Number
@@ -330,6 +338,77 @@ class Convex(Curve):
         return bottom, top
 
 
+class Concave(Curve):
+    """Of a number that weighs a part of the objective."""
+
+    def _achieving(self, point: Breakpoint, x: Number) -> Fraction:
+        """Return at most what a solved release achieves at x: its line, rounded up."""
+        step = Fraction(x) - Fraction(point.x)
+        return Fraction(point.upper) + max(step * end for end in point.slope)
+
+    def mixture(self, x: Number) -> Mixture | None:
+        """Return the point whose release is the best at x, twice."""
+        points = [point for point in self.breakpoints if point.feasible]
+        if not points:
+            return None
+        best = min(points, key=lambda point: (self._achieving(point, x), point.x != x))
+        return best, best, Fraction(0)
+
+    def achieved(self, x: Number) -> Fraction | None:
+        mixture = self.mixture(x)
+        return None if mixture is None else self._achieving(mixture[0], x)
+
+    def outer(self, x: Number) -> float:
+        """Return the chord of the proved ends; outside of these nothing is proved."""
+        if any(point.infeasible for point in self.breakpoints):  # whatever the weight
+            return math.inf
+        chord = self._chord(x)
+        return -math.inf if chord is None else rounded(chord, -math.inf)
+
+    def _chord(self, x: Number) -> Fraction | None:
+        proved = [point for point in self.breakpoints if math.isfinite(point.lower)]
+        i = bisect_right(proved, x, key=lambda point: point.x)
+        if not i or (i == len(proved) and proved[-1].x < x):
+            return None
+        left, right = proved[i - 1], proved[min(i, len(proved) - 1)]
+        width = Fraction(right.x) - Fraction(left.x)
+        share = (Fraction(x) - Fraction(left.x)) / width if width else Fraction(0)
+        return (1 - share) * Fraction(left.lower) + share * Fraction(right.lower)
+
+    @cached_property
+    def gaps(self) -> list[Gap]:
+        """The gaps between neighbours of which both curves are known."""
+        solved = [point for point in self.breakpoints if point.feasible]
+        return [self._gap(a, b) for a, b in pairwise(solved)]
+
+    def _gap(self, a: Breakpoint, b: Breakpoint) -> Gap:
+        """Maximise the least of line of a − chord and line of b − chord; all are linear."""
+        ends = [(point.x, self._chord(point.x)) for point in (a, b)]
+        heights = [
+            [self._achieving(point, x) - below for x, below in ends if below is not None]
+            for point in (a, b)
+        ]
+        if any(len(pair) < 2 for pair in heights):
+            return Gap(math.inf, float((a.x + b.x) / 2))
+        share, band = _greatest_minimum(heights)
+        candidates = [float(a.x + s * (b.x - a.x)) for s in map(float, (share, Fraction(1, 2)))]
+        wide = b.x - a.x > STEP * self.width
+        return _gap(band, next((x for x in candidates if wide and a.x < x < b.x), None))
+
+    def slopes(self, x: Number) -> tuple[float, float]:
+        """Enclose the slopes of lines that support V at x from above: from concavity."""
+        top, low, high = self.achieved(x), -math.inf, math.inf
+        for point in self.breakpoints:
+            if top is None or point.x == x or not math.isfinite(point.lower):
+                continue
+            slope = (Fraction(point.lower) - top) / (Fraction(point.x) - Fraction(x))
+            if point.x > x:
+                low = max(low, rounded(slope, -math.inf))
+            else:
+                high = min(high, rounded(slope, math.inf))
+        return low, high
+
+
 class Staircase(Curve):
     """Of a number that relaxes the constraints when it grows, or, ``falling``, tightens them."""
 
@@ -374,7 +453,8 @@ class Staircase(Curve):
 
 def curve_of(breakpoints: Sequence[Breakpoint], axis: Axis) -> Curve:
     """Return the curve that an axis has."""
-    return (Staircase if axis.kind == MONOTONE else Convex)(breakpoints, axis)
+    kinds: dict[str, type[Curve]] = {MONOTONE: Staircase, CONCAVE: Concave}
+    return kinds.get(axis.kind, Convex)(breakpoints, axis)
 
 
 def rounded(value: Fraction, side: float) -> float:

@@ -26,10 +26,12 @@ from cvxprivacy.files import whole_file
 from cvxprivacy.formulations.problem import Problem
 from cvxprivacy.frontiers import picture, stored
 from cvxprivacy.frontiers.curve import (
+    CONCAVE,
     CONVEX,
     EXPONENTIAL,
     MONOTONE,
     Axis,
+    Concave,
     Convex,
     Mixture,
     Number,
@@ -50,7 +52,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Frontier"]
 
-_KINDS = {CONVEX: "convex", EXPONENTIAL: "convex in e^b", MONOTONE: "monotone, a staircase"}
+_KINDS = {
+    CONVEX: "convex",
+    EXPONENTIAL: "convex in e^b",
+    MONOTONE: "monotone, a staircase",
+    CONCAVE: "concave",
+}
 
 
 class Frontier(Frozen):
@@ -60,10 +67,11 @@ class Frontier(Frozen):
     ----------
     parameter : str
         The number's name.
-    kind : {"convex", "convex in exp", "monotone"}
+    kind : {"convex", "convex in exp", "monotone", "concave"}
         Whether the optimum is convex in the number, or in its exponential (e^b of maximal
-        leakage), or only monotone.  Then the inner curve is the staircase of solved points: there
-        is no time-sharing.
+        leakage), or only monotone; or concave, where the number weighs a part of the objective:
+        then each release achieves a line, and what is proved are chords.  Of a monotone one
+        the inner curve is the staircase of solved points: there is no time-sharing.
     units : str
         Of information: "bits" or "nats".
     points : list of Point
@@ -228,6 +236,8 @@ class Frontier(Frozen):
         if isinstance(self._curve, Convex):
             low, high = self._curve.axis.slopes(x, *self._curve.slopes(x))
             return Enclosure(low, min(high, 0.0))
+        if isinstance(self._curve, Concave):
+            return Enclosure(*self._curve.slopes(x))
         prices = {point.x: point.price for point in self.points if point.price is not None}
         finite = [(float(at), price) for at, price in prices.items() if math.isfinite(price)]
         if x not in prices and not finite:
@@ -241,8 +251,8 @@ class Frontier(Frozen):
         """Return what is known at x without solving again: release, enclosure and certificate.
 
         Between solved points the release draws from its neighbours' (not across a monotone
-        curve, where it is the tighter neighbour's), and the lower end is proved by the
-        neighbours' multipliers.
+        curve, where it is the tighter neighbour's, nor a concave one, where it is the best of
+        all), and the lower end is proved by the neighbours' multipliers.
 
         Parameters
         ----------
@@ -303,7 +313,13 @@ class Frontier(Frozen):
             points = [point for point in points if best is not None and point.x == best.x]
         duals = [point._solution().certificate.dual for point in points]
         assert self._problem is not None
-        return duals if self.kind != MONOTONE else self._problem.strongest(x, duals)
+        if self.kind not in (MONOTONE, CONCAVE):
+            return duals
+        strongest = self._problem.strongest(x, duals)
+        if self.kind == CONCAVE:
+            places = [(p.x, dual) for p, dual in zip(points, duals, strict=True)]
+            strongest += self._problem.chords(x, places)
+        return strongest
 
     # ---- kept, shown, proved again -------------------------------------------------------
 

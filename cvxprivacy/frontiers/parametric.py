@@ -25,11 +25,13 @@ from cvxprivacy.exact import array, fractions
 from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.formulations.covariance import CovarianceProblem
 from cvxprivacy.formulations.problem import Problem
-from cvxprivacy.frontiers.curve import CONVEX, EXPONENTIAL, MONOTONE, Axis, Number
+from cvxprivacy.frontiers.curve import CONCAVE, CONVEX, EXPONENTIAL, MONOTONE, Axis, Number
 from cvxprivacy.frontiers.stored import digest, to_json
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.covariance import ErrorCovariance
+from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.extremes import least_value
+from cvxprivacy.programs.notation import tex
 from cvxprivacy.programs.parameter import Parameter
 from cvxprivacy.programs.worst import Worst, indexed
 from cvxprivacy.results.solution import Solution
@@ -79,6 +81,9 @@ class ParametricProblem:
             if {*fixed["off by"]} != {"0"} or fixed != self._fixed_part(x / 2 if x else 1.0):
                 wrong, remedy = f"{parameter!r} moves more than a bound", "use a constraint's bound"
                 raise InputError("parameter", wrong, remedy, value=parameter)
+        elif (weighed := self._weighed()) is not None:
+            self.axis = Axis(CONCAVE, program.units, rows=(weighed,))
+            fixed = self._fixed_part(1.0)  # the digest is the same whatever number was typed
         else:
             criterion = self._criteria().get(parameter)
             if criterion is None or criterion.loosest is None or criterion.loosens is None:
@@ -97,6 +102,21 @@ class ParametricProblem:
             )
             fixed = self._fixed_part(alike)
         self.digest = digest([parameter, accuracy, fixed])
+
+    def _weighed(self) -> str | None:
+        """Return the term that the number weighs in the objective, where it does nothing else."""
+        program, groups = self._program, getattr(self._problem, "rules", {})
+        rules = [rule for group in groups.values() for rule in group.values()]
+        rules += [*program.constraints.values()]
+        if any(symbol.name == self.parameter for rule in rules for symbol in rule.derivatives):
+            return None
+        if isinstance(program.objective, Worst):
+            return None
+        for symbol, slope in program.objective.derivatives.items():
+            if symbol.name == self.parameter and not symbol.function:
+                stated = _unnamed(slope)
+                return next((k for k, t in program.terms.items() if _unnamed(t) == stated), None)
+        return None
 
     def _cannot_move(self, criterion: Criterion | None) -> InputError:
         remedy = f"use one of {', '.join(self._movable()) or 'none'}"
@@ -129,7 +149,7 @@ class ParametricProblem:
             for term in terms:
                 if isinstance(term["cost"], list):
                     term["cost"] = tabled(term["cost"], self._program.n, self._program.m)
-        if self.axis.kind != MONOTONE:
+        if self.axis.kind not in (MONOTONE, CONCAVE):
             part = "rows" if self.axis.kind == CONVEX else "auxiliaries"
             bounds = [fixed[part][row].pop("bound") for row in self.axis.rows]
             if self.axis.kind == CONVEX:
@@ -163,9 +183,18 @@ class ParametricProblem:
             "units": self.axis.units,
             "title": type(self._problem).__name__,
             "abscissa": "" if constraint is None else constraint.expression.latex,
-            "ordinate": self._problem.program.objective.latex,
+            "ordinate": self._ordinate,
             "unit": units_in_words(self._program),
         }
+
+    @property
+    def _ordinate(self) -> str:
+        """The objective in LaTeX, with the name of the number that weighs."""
+        latex = cast(str, self._program.objective.latex)
+        if self.axis.kind != CONCAVE:
+            return latex
+        weight = tex(float(getattr(self._problem, self.parameter)))
+        return latex.replace(rf"{weight}\,", r"\lambda\,")
 
     @property
     def unit(self) -> float:
@@ -234,6 +263,44 @@ class ParametricProblem:
         """Return the two multipliers that prove most at x, in floats; the better is the last."""
         program = self.at(x).program
         return sorted(duals, key=lambda dual: dual.cleaned(program).lower_bound(program))[-2:]
+
+    def chords(self, x: Number, places: Sequence[tuple[Number, Any]]) -> list[Any]:
+        """Return the mixture of the multipliers on both sides of x, which prove their chord there.
+
+        The objective is that of both sides, mixed; each side's minorants are ω_k times scores, and
+        their sum is ω_k(x) times a mixture of scores, which is a score: these are a convex set.
+        """
+        at = {float(place): dual for place, dual in places if dual is not None and dual.objective}
+        left = max((place for place in at if place < x), default=None)
+        right = min((place for place in at if place > x), default=None)
+        if not self._discrete or left is None or right is None:
+            return []
+        share = (float(x) - left) / (right - left)
+        sides = [
+            (at[place].cleaned(self.at(place).program), self.at(place).program, part)
+            for place, part in ((left, 1 - share), (right, share))
+        ]
+        scores = {}
+        for view in self._program.views:
+            weights = [part * dual.weights(program)[view] for dual, program, part in sides]
+            total = np.maximum(sum(weights, np.zeros(self._program.m)), np.finfo(float).tiny)
+            scores[view] = sum(
+                weight / total * dual.slopes(program, view)
+                for weight, (dual, program, _) in zip(weights, sides, strict=True)
+            )
+        (first, _, one), (second, _, other) = sides
+        multipliers = {
+            name: one * np.asarray(first.multipliers[name], float)
+            + other * np.asarray(second.multipliers[name], float)
+            for name in first.multipliers
+        }
+        auxiliaries = {
+            name: [
+                one * a + other * b for a, b in zip(parts, second.auxiliaries[name], strict=True)
+            ]
+            for name, parts in first.auxiliaries.items()
+        }
+        return [Dual(scores, multipliers, auxiliaries)]
 
     def allows(self, x: Number, primal: Any) -> bool:
         """Tell whether a release is proved to be feasible at x."""
@@ -340,6 +407,11 @@ class ParametricProblem:
     def infeasible(self, x: Number, certificate: Certificate) -> InfeasibleError:
         """Say in the user's words why nothing is feasible at x."""
         return cast(InfeasibleError, self.at(x)._explained(certificate))
+
+
+def _unnamed(expression: Any) -> dict[str, Any]:
+    """Return what an expression is, whatever it is called."""
+    return {**expression.to_dict(), "name": ""}
 
 
 def _canonical(criterion: Criterion) -> float:

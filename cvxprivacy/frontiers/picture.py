@@ -24,7 +24,7 @@ from cvxprivacy.exact import FloatArray, Real
 from cvxprivacy.formulations.categorical import CategoricalProblem
 from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.formulations.covariance import CovarianceProblem
-from cvxprivacy.frontiers.curve import CONVEX, Breakpoint, Convex, Curve
+from cvxprivacy.frontiers.curve import CONCAVE, CONVEX, Breakpoint, Convex, Curve
 from cvxprivacy.frontiers.parametric import ParametricProblem
 from cvxprivacy.frontiers.point import Point
 from cvxprivacy.programs.expression import Constraint
@@ -71,6 +71,9 @@ def document(
     """
     if not points:
         raise InputError("points", "none is solved", "solve further")
+    if facts["kind"] == CONCAVE:
+        remedy = "use save(), which keeps all, or the frontier of a bound"
+        raise InputError("parameter", "a weight, whose curve no page mixes", remedy)
     problem = family.at(points[0].x)
     _refuse_unshown(problem)
     discrete = isinstance(problem, ChannelProblem)

@@ -10,7 +10,7 @@ from typing import Any
 from flint import arb
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.frontiers.curve import EXPONENTIAL, MONOTONE, Axis, Breakpoint, interval
+from cvxprivacy.frontiers.curve import CONCAVE, EXPONENTIAL, MONOTONE, Axis, Breakpoint, interval
 from cvxprivacy.frontiers.parametric import ParametricProblem
 from cvxprivacy.frontiers.stored import from_json
 from cvxprivacy.frozen import Frozen
@@ -73,6 +73,10 @@ def breakpoint_of(record: Mapping[str, Any], program: Mapping[str, Any], axis: A
     """
     x, claim, dual = from_json(record["x"]), record["claim"], record["dual"]
     enclosure = x, axis.bound(x), decode(claim["lower"]), decode(claim["upper"])
+    if axis.kind == CONCAVE:
+        weighed = claim["terms"].get(axis.rows[0])  # what the number weighs, of the release
+        ends = () if weighed is None else [Fraction(decode(end)) for end in weighed]
+        return Breakpoint(*enclosure, (ends[0], ends[1])) if ends else Breakpoint(*enclosure)
     if dual is None or not dual["objective"] or axis.kind == MONOTONE:
         return Breakpoint(*enclosure)
     if axis.kind == EXPONENTIAL:  # the summand −e^b max_y Σ_s p(s) μ(s, y)

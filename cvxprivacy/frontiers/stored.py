@@ -16,7 +16,7 @@ from typing import Any
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import plain, written
-from cvxprivacy.frontiers.curve import CONVEX, MONOTONE, Axis, Number
+from cvxprivacy.frontiers.curve import CONCAVE, CONVEX, MONOTONE, Axis, Number
 from cvxprivacy.verifier import verify
 from cvxprivacy.verifier.balls import number
 from cvxprivacy.verifier.differences import differences
@@ -102,7 +102,7 @@ def refuse_unproved(document: Mapping[str, Any]) -> None:
         For a direction, a unit or a completeness that is not the points'.
     """
     facts, program = document["facts"], document["program"]
-    if facts["kind"] == MONOTONE:
+    if facts["kind"] in (MONOTONE, CONCAVE):
         problem = f"what {facts['parameter']!r} means is not in the file"
         raise InputError("problem", problem, "pass the problem that the frontier is of")
     if facts["falling"] is not False or facts["units"] != program["units"]:
@@ -120,6 +120,8 @@ def refuse_no_axis(facts: Mapping[str, Any], program: Mapping[str, Any]) -> None
     if facts["kind"] == CONVEX:
         moving = [program["rows"][row] for row in rows]
         bounds = all(row["sense"] == "<=" and not row["per_output"] for row in moving)
+    elif facts["kind"] == CONCAVE:
+        bounds = len(rows) == 1 and rows[0] in program["terms"]
     else:
         bounds = facts["kind"] == MONOTONE or len(rows) == 1
     if not (rows and bounds and len(set(rows)) == len(rows)):

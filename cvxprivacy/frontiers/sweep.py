@@ -19,7 +19,16 @@ from typing import TYPE_CHECKING, Any
 from cvxprivacy.errors import InfeasibleError, InputError
 from cvxprivacy.exact import Real
 from cvxprivacy.formulations.problem import Problem
-from cvxprivacy.frontiers.curve import CONVEX, MONOTONE, Breakpoint, Curve, Gap, Number, curve_of
+from cvxprivacy.frontiers.curve import (
+    CONCAVE,
+    CONVEX,
+    MONOTONE,
+    Breakpoint,
+    Curve,
+    Gap,
+    Number,
+    curve_of,
+)
 from cvxprivacy.frontiers.explore import Progress, explore
 from cvxprivacy.frontiers.frontier import Frontier
 from cvxprivacy.frontiers.parametric import ParametricProblem
@@ -177,10 +186,12 @@ def frontier(
         Its own value of the parameter does not matter.
     parameter : str
         The name of a constraint: ``"budget"``, ``"max_rate"``, a criterion such as
-        ``"leakage_cap"``, ``"maximal_leakage"`` or ``"t_closeness"``.
+        ``"leakage_cap"``, ``"maximal_leakage"`` or ``"t_closeness"``; or a number that weighs a
+        term of the objective and stands nowhere else, such as ``"price"``.
     between : (number, number), optional
         Where to begin and to end; None for an end that is to be found: the least number that is
-        feasible, and the least from which on the constraint costs nothing.
+        feasible, and the least from which on the constraint costs nothing.  A weight has neither,
+        and is asked for both.
     tol : float, optional
         Band to reach, in the unit of the optimum; by default a thousandth of a nat, or of the
         span of the distortion that is minimised.
@@ -345,6 +356,9 @@ def _search(
         tol = number(tol, "tol", zero=False)
     elif points is None:
         tol = 1e-3 * parametric.unit
+    if parametric.axis.kind == CONCAVE and tol is not None and None in (low, high):
+        problem_ = f"the weight {parameter!r} has no least and no greatest value of its own"
+        raise InputError("between", problem_, "pass between=(lo, hi)", value=between)
     return Refinement(
         parametric,
         between=(low, high),
