@@ -459,6 +459,9 @@ class Problem(Restatable, Generic[Answer]):
         ('loose', 0.0989, True)
         """
         checked("auto", "CLARABEL", accuracy, None)
+        if not isinstance(duals, Mapping | None):
+            remedy = "pass multipliers by the names of the constraints, as solution.duals has them"
+            raise InputError("duals", f"a {type(duals).__name__}", remedy, value=duals)
         for name in duals or ():
             if name not in self.program.constraints:
                 remedy = f"use {' or '.join(self.program.constraints) or 'none'}"

@@ -149,6 +149,7 @@ def refused_at_any_place(call, argument):
 def test_other_arguments_are_refused_by_name():
     problem = PROBLEMS["budget"]
     refused(lambda: problem.certify(LAWS, {"bugdet": 1.0}), "duals", "use budget", value="bugdet")
+    refused(lambda: problem.certify(LAWS, 3), "duals", "by the names", value=3)
     refused(lambda: problem.certify(LAWS, accuracy="best"), "accuracy")
     filling = cpv.HammingWaterFilling([0.5, 0.5], 0.1)
     refused(lambda: filling.certify(np.eye(2)), "candidate", "channel_problem")
