@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.criteria.base import Criterion
-from cvxprivacy.criteria.piecewise import pieces
+from cvxprivacy.criteria.piecewise import pieces, spread
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, Real
 from cvxprivacy.frozen import owned
@@ -75,8 +75,8 @@ def cvxpy_rows(constraint: Any, variable: Any) -> tuple[list[Row], list[float]]:
         entries = pieces(expression, variable)
         numbers = [-sign * float(entry[0, -1]) for entry in entries]
     elif swapped or not right.variables():
-        entries = pieces(right if swapped else left, variable, sign)
-        entries = entries * expression.size if len(entries) == 1 else entries
+        side = right if swapped else left
+        entries = spread(pieces(side, variable, sign), side.shape, expression.shape)
         number = np.asarray((left if swapped else right).value, float)
         numbers = np.broadcast_to(number, expression.shape).ravel(order="F").tolist()
     else:

@@ -19,7 +19,7 @@ import numpy as np
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray
 
-__all__ = ["pieces"]
+__all__ = ["pieces", "spread"]
 
 MOST = 1024  # pieces of a constraint: rows of the program
 CONVEX = ("max", "maximum", "abs", "norm1", "norm_inf", "sum_largest")
@@ -76,9 +76,11 @@ def _pieces(expression: Any, variable: Any, sign: int) -> Pieces:
         )
         raise InputError("constraint", f"{expression} is not convex piecewise linear", remedy)
     if name in ("maximum", "minimum"):
-        each = [_pieces(argument, variable, sign) for argument in expression.args]
-        spread = [part * expression.size if len(part) == 1 else part for part in each]
-        return [np.vstack(entry) for entry in zip(*spread, strict=True)]
+        each = [
+            spread(_pieces(argument, variable, sign), argument.shape, expression.shape)
+            for argument in expression.args
+        ]
+        return [np.vstack(entry) for entry in zip(*each, strict=True)]
     (argument,) = expression.args
     entries = _pieces(argument, variable, sign)
     if name in ("abs", "norm1", "norm_inf") and not argument.is_nonneg():
@@ -90,13 +92,22 @@ def _pieces(expression: Any, variable: Any, sign: int) -> Pieces:
     if name == "norm1":
         return [_sums(group, expression) for group in groups]
     if name == "sum_largest":
-        count = int(expression.k)
+        count = min(int(expression.k), len(groups[0]))
+        if expression.k != int(expression.k):
+            remedy = "pass a whole number of entries"
+            raise InputError("constraint", f"a share of an entry in {expression}", remedy)
         _refuse_more(comb(argument.size, count), expression)
         return [
             np.vstack([_sums(chosen, expression) for chosen in combinations(group, count)])
             for group in groups
         ]
     return [np.vstack(group) for group in groups]
+
+
+def spread(entries: Pieces, shape: tuple[int, ...], onto: tuple[int, ...]) -> Pieces:
+    """Return entries of one shape broadcast to another, in Fortran's order."""
+    places = np.arange(len(entries)).reshape(shape, order="F")
+    return [entries[i] for i in np.broadcast_to(places, onto).ravel(order="F")]
 
 
 def _combined(expression: Any, variable: Any, sign: int) -> Pieces:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Generic, Self, TypeVar
 
+import numpy as np
+
 from cvxprivacy.criteria.stated_rules import at, refuse_untraced
 from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
 from cvxprivacy.exact import Real
@@ -121,6 +123,21 @@ def _made(
 ) -> Any:
     problem = maker(*arguments, **named)
     return problem._with(_added=FrozenDict(added)) if added else problem
+
+
+def _multiplier(name: str, row: Constraint, value: Any) -> Any:
+    """Return a multiplier of a constraint, checked."""
+    remedy = "pass one number, ≥ 0 for <=" + (", or one for each output" if row.per_output else "")
+    signed = row.sense == "=="
+    axes = (0, 1) if row.per_output else (0,)
+    try:
+        multiplier = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError("duals", f"{value!r} is no number", remedy, where=name) from None
+    wrong = multiplier.ndim not in axes or not np.isfinite(multiplier).all()
+    if wrong or (not signed and (multiplier < 0).any()):
+        raise InputError("duals", f"{value!r} is no multiplier", remedy, where=name, value=value)
+    return multiplier if multiplier.ndim else float(multiplier)
 
 
 # ---- solved, and looked at in CVXPY -------------------------------------------------------
@@ -462,10 +479,15 @@ class Problem(Restatable, Generic[Answer]):
         if not isinstance(duals, Mapping | None):
             remedy = "pass multipliers by the names of the constraints, as solution.duals has them"
             raise InputError("duals", f"a {type(duals).__name__}", remedy, value=duals)
-        for name in duals or ():
-            if name not in self.program.constraints:
-                remedy = f"use {' or '.join(self.program.constraints) or 'none'}"
-                raise InputError("duals", f"no constraint {name!r}", remedy, value=name)
+        rows = self.program.constraints
+        if duals is not None:  # those of matrices and entries follow from the others
+            computed = self._taken() | {"0 ≼ Σ"}
+            for name in duals:
+                derived = name.partition(".")[0] in computed or name.startswith("Σ ≼ ")
+                if name not in rows and not derived:
+                    remedy = f"use {' or '.join(rows) or 'none'}"
+                    raise InputError("duals", f"no constraint {name!r}", remedy, value=name)
+            duals = {k: _multiplier(k, rows[k], v) for k, v in duals.items() if k in rows}
         best = self.solve(accuracy=accuracy, certify=False).certificate.dual if solve else None
         further = [] if best is None else [best]
         outcome, moved = self._candidate(
@@ -476,6 +498,7 @@ class Problem(Restatable, Generic[Answer]):
             note = "no repair made the candidate feasible"
         else:
             note = f"the candidate, whose entries were repaired by at most {moved:.2g}"
+            note += ": the upper end is of what it became" if moved > 1e-2 else ""
         return solution._with(notes=[note, *solution.notes])
 
     def _candidate(

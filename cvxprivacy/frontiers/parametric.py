@@ -112,11 +112,12 @@ class ParametricProblem:
             return None
         if isinstance(program.objective, Worst):
             return None
-        for symbol, slope in program.objective.derivatives.items():
-            if symbol.name == self.parameter and not symbol.function:
-                stated = _unnamed(slope)
-                return next((k for k, t in program.terms.items() if _unnamed(t) == stated), None)
-        return None
+        derivatives = program.objective.derivatives.items()
+        slopes = [(s.function, slope) for s, slope in derivatives if s.name == self.parameter]
+        if len(slopes) != 1 or slopes[0][0]:  # neither its logarithm nor its exponential
+            return None
+        stated = _unnamed(slopes[0][1])
+        return next((k for k, t in program.terms.items() if _unnamed(t) == stated), None)
 
     def _cannot_move(self, criterion: Criterion | None) -> InputError:
         remedy = f"use one of {', '.join(self._movable()) or 'none'}"

@@ -318,7 +318,7 @@ class Surface(Frozen):
         except OSError as error:
             problem_ = f"{where!r} cannot be read ({error.strerror})"
             raise InputError("path", problem_, "pass a file that exists") from None
-        except (ValueError, KeyError, TypeError, UnprovableError) as error:
+        except (ValueError, LookupError, TypeError, ArithmeticError, UnprovableError) as error:
             if isinstance(error, InputError):
                 raise
             raise InputError("path", f"{where!r} is no surface: {error}", remedy) from None

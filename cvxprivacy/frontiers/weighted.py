@@ -106,10 +106,13 @@ class WeightedProblem:
         if self._discrete:
             return dict(zip(self.names, weights, strict=False))
         scales = [self._at_zero.in_nats(term) for term in self._terms]
-        informs = any(w and t.weights for w, t in zip(weights, self._terms, strict=True))
-        size = scales[2] if informs else 1.0  # the objective is information
+        size = scales[2] if self._informs(weights) else 1.0  # the objective is information
         pairs = zip(self.names, weights, scales, strict=False)
         return {name: weight * size / scale for name, weight, scale in pairs}
+
+    def _informs(self, weights: Sequence[float]) -> bool:
+        """Tell whether any information is weighed."""
+        return any(w and bool(t.weights) for w, t in zip(weights, self._terms, strict=True))
 
     def proved(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """Return a record with the half-space and the vertex that it proves.
@@ -120,13 +123,18 @@ class WeightedProblem:
             For weights that are not those of its multipliers, of which alone the half-space holds.
         """
         support, point, weights = -math.inf, None, record["weights"]
+        if len(weights) != 3 or weights[2] not in (0, 1):  # a proof's objective is in it or not
+            raise ValueError(f"weights {weights} are not two and a last one of 0 or 1")
         if "dual" in record:
             stated = record["dual"]["multipliers"]
             rows = self._row_multipliers(weights)
-            alike = all(float(Fraction(stated[name])) == rows[name] for name in self.names)
+            alike = all(Fraction(stated[name]) == Fraction(rows[name]) for name in self.names)
             if not alike or record["dual"]["objective"] != weights[2] or min(weights) < 0:
                 raise ValueError(f"weights {weights} are not those of its multipliers")
-            support = floor(self._zero_proof.lower(record["dual"]))
+            lower = self._zero_proof.lower(record["dual"])
+            if not self._discrete and not self._informs(weights):
+                lower = lower * self._zero_proof.units  # of costs alone, which are in no bits
+            support = floor(lower)
         if "primal" in record:
             evaluation = self._free_proof.upper(record["primal"])
             if evaluation.feasible:

@@ -32,6 +32,7 @@ from cvxprivacy.solvers.threads import one_thread
 
 __all__ = ["prove_channel", "prove_covariance"]
 
+_LEAST = 2.0**-40  # of an error in whitened coordinates: with none there is no posterior
 _SHARES = (0.1, 1e-2, 1e-3, 1e-5)  # of their spans, by which rows are stricter inside
 
 
@@ -134,7 +135,7 @@ def prove_covariance(
     inverse = floats(white.inverse)
     whitened = inverse @ ((sigma + sigma.T) / 2) @ inverse.T
     values, vectors = np.linalg.eigh(whitened)
-    whitened = vectors * np.clip(values, 0.0, 1.0) @ vectors.T  # 0 ≼ Σ ≼ Σ̄ before the rows
+    whitened = vectors * np.clip(values, _LEAST, 1.0) @ vectors.T  # 0 ≼ Σ ≼ Σ̄ before the rows
     prover.offer_whitened(_inward(white, whitened, prover.strictly_feasible))
     if multipliers is None:
         tangent = _tangent(program, white, whitened)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy.criteria.added import cvxpy_rows
 from cvxprivacy.criteria.piecewise import pieces
 from tests import referee
 
@@ -39,6 +40,31 @@ def test_the_greatest_piece_is_what_cvxpy_evaluates(expression):
         flat = np.append(A.value.ravel(order="F"), 1.0)
         greatest = [(part @ flat).max() for part in parts]
         assert np.allclose(greatest, np.ravel(expression.value, order="F"), atol=1e-12)
+    A.value = None
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        cp.abs(A[0] - 0.1) <= np.array([[1.0, 1, 1], [0.4, 0.03, 0.2]]),
+        cp.max(A, axis=0, keepdims=True) <= np.array([[0.1, 0.2, 0.3], [0.3, 0.1, 0.2]]),
+        cp.maximum(A, np.array([0.1, 0.2, 0.3])) <= 0.5,
+        np.array([[0.1, 0.2, 0.3], [0.3, 0.1, 0.2]]) <= cp.min(A, axis=1, keepdims=True),
+    ],
+    ids=str,
+)
+def test_what_is_broadcast_loses_no_bound(constraint):
+    rows, numbers = cvxpy_rows(constraint, A)
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        A.value = rng.normal(size=A.shape)
+        excess = [
+            float((row.coefficients * A.value).sum()) + row.constant - numbers[row.place]
+            for row in rows
+        ]
+        signs = [-1 if row.relation == ">=" else 1 for row in rows]
+        broken = max(sign * value for sign, value in zip(signs, excess, strict=True))
+        assert broken == pytest.approx(float(np.max(constraint.expr.value)), abs=1e-12)
     A.value = None
 
 
@@ -98,6 +124,7 @@ def test_each_entry_has_a_number_of_its_own():
         (cp.max(Q) == 0.5, "not affine"),
         (cp.norm1(Q) <= 0.5, None),  # Q ≥ 0: one piece
         (cp.norm1(Q - 1) <= 20, "65,536 affine pieces"),
+        (cp.sum_largest(Q, 1.5) <= 0.6, "a share of an entry"),
     ],
     ids=str,
 )

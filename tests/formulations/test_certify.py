@@ -93,7 +93,10 @@ def test_multipliers_that_come_with_it_are_used_and_wrong_ones_only_cost():
     best = problem.solve(accuracy="high")
     mine = problem.certify(best.channel, {"budget": best.duals["budget"]})
     assert mine.status == "certified"
-    for factor in (0.0, 0.3, 1.7, -1.0):
+    refused_at_any_place(lambda: problem.certify(best.channel, {"budget": -1.0}), "duals")
+    refused_at_any_place(lambda: problem.certify(best.channel, {"budget": "a"}), "duals")
+    assert problem.certify(best.channel, best.duals).status == "certified"
+    for factor in (0.0, 0.3, 1.7):
         other = problem.certify(best.channel, {"budget": factor * best.duals["budget"]})
         assert other.lower < best.lower
         assert other.certificate.verify()
@@ -188,9 +191,7 @@ def test_an_error_covariance_and_a_release(name):
     rounded = problem.certify(best.error_covariance.round(2))
     assert rounded.lower <= best.upper
     assert best.lower <= rounded.upper < best.upper + 0.05
-    with_duals = problem.certify(
-        best.release, {k: v for k, v in best.duals.items() if k in problem.program.constraints}
-    )
+    with_duals = problem.certify(best.release, best.duals)
     assert with_duals.gap < 1e-5
 
 
@@ -203,6 +204,11 @@ def test_no_error_covariance_is_proved_better_than_it_is(seed):
     assert answer.lower <= best.upper
     assert best.lower <= answer.upper
     assert answer.certificate.verify()
+
+
+def test_no_error_at_all_is_a_candidate():
+    answer = GAUSSIAN_PROBLEMS["log-det"].certify(np.zeros((2, 2)))
+    assert answer.lower <= GAUSSIAN_PROBLEMS["log-det"].solve().upper <= answer.upper + 1e-9
 
 
 def test_what_is_no_error_covariance_is_refused():

@@ -266,12 +266,22 @@ def _both(record):  # a half-space that is proved, and not where the weights say
     record["support"] = -1.0
 
 
+def _scaled(record):  # a proof has the objective in it, or not
+    record["weights"][2] = record["dual"]["objective"] = 1e-3
+
+
+def _short(record):
+    record["weights"] = record["weights"][:2]
+
+
 def _negative(record):
     record["weights"][0] *= -1
     record["dual"]["multipliers"]["budget"] *= -1
 
 
-@pytest.mark.parametrize("change", [_support, _point, _weights, _multipliers, _both, _negative])
+@pytest.mark.parametrize(
+    "change", [_support, _point, _weights, _multipliers, _both, _negative, _scaled, _short]
+)
 def test_what_was_tampered_with_is_refused(symmetric, tmp_path, change):
     path = symmetric.save(tmp_path / "surface.json")
     document = json.loads(path.read_text(encoding="utf-8"))
@@ -337,3 +347,15 @@ def test_the_band_is_in_the_unit_of_the_optimum_as_of_a_frontier():
     assert first.solves == second.solves
     assert second.band == pytest.approx(first.band * np.log(2), rel=1e-6)
     assert np.allclose(second.vertices[:, 2], first.vertices[:, 2] * np.log(2), atol=1e-6)
+
+
+def test_a_third_constraint_of_a_gaussian_surface_in_bits():
+    source = cpv.GaussianSource([[1, 0.6], [0.6, 1]], sensitive=[0], key=[1])
+    problem = cpv.GaussianEquivocation(source, 0.5, max_leakage=0.05, max_rate=0.4)
+    spanned = cpv.surface(problem, NAMES, tol=0.1)
+    solved = problem.at(budget=0.6, max_leakage=0.2).solve()
+    assert spanned.outer(0.6, 0.2) <= solved.upper
+    assert spanned.contains((0.6, 0.2, 1.0)) == "inside"
+    first = next(plane for plane in spanned.planes if tuple(plane[:3]) == (1, 0, 0))
+    assert first[3] == pytest.approx(2 ** (-2 * 0.4), abs=1e-6)  # D of the rate 0.4
+    assert first[3] <= 2 ** (-2 * 0.4)

@@ -100,6 +100,13 @@ def test_a_number_of_ones_own_weighs_by_the_same_rule():
             rows = {"budget": self.distortion <= self.weight}
             return self.rate + self.weight * self.risk, rows
 
+    class Logarithm(cpv.ChannelProblem):
+        weight = cpv.Parameter(zero=False)
+
+        def formulation(self):
+            return self.rate + self.weight * self.risk + self.weight.log() * self.distortion, {}
+
+    refused(lambda: cpv.frontier(Logarithm(BINARY, cpv.hamming(2), 2.0), "weight"), "parameter")
     refused(lambda: cpv.frontier(Twice(BINARY, cpv.hamming(2), 0.2), "weight"), "parameter")
 
 
