@@ -17,4 +17,8 @@ def __getattr__(name: str) -> object:
         from importlib.metadata import version
 
         return version("cvxprivacy")
+    if name == "verifier":  # a distribution of its own
+        import cvxprivacy_verifier
+
+        return cvxprivacy_verifier
     return _loaded(name)

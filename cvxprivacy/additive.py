@@ -19,7 +19,7 @@ import numpy.typing as npt
 from cvxprivacy import exact
 from cvxprivacy.exact import Exact, FloatArray
 from cvxprivacy.frozen import FrozenFields, frozen, owned
-from cvxprivacy.verifier.rationals import BITS
+from cvxprivacy_verifier.rationals import BITS
 
 __all__ = [
     *("AdditiveCost", "Cost", "Part"),

@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any
 
-from cvxprivacy.verifier import verify
+from cvxprivacy_verifier import verify
 
 
 def claimed(document: dict[str, Any]) -> dict[str, Any]:

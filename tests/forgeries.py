@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import cvxprivacy as cpv
-from cvxprivacy.verifier import verify
+from cvxprivacy_verifier import verify
 from tests import instances, second_checker
 from tests.claims import claimed
 from tests.formulations.water_truth import contains, value_of

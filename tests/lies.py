@@ -28,7 +28,7 @@ from cvxprivacy.solvers.conic import channel as cvxpy_channel
 from cvxprivacy.solvers.covariance import stages as covariance
 from cvxprivacy.solvers.entries import generation as entry_generation
 from cvxprivacy.solvers.interior import method as interior
-from cvxprivacy.verifier import verify
+from cvxprivacy_verifier import verify
 from tests.instances import KINDS, Chance, Instance, Program, instance
 from tests.second_checker import Refused, check
 from tests.tally import Tally

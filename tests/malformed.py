@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from cvxprivacy.verifier import verify
+from cvxprivacy_verifier import verify
 from tests.primals import INFORMATION, listed
 from tests.tally import Tally
 
@@ -656,7 +656,7 @@ resource.setrlimit(resource.RLIMIT_AS, ({SPACE + 2**28},) * 2)
 resource.setrlimit(resource.RLIMIT_CPU, ({SECONDS},) * 2)
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 sys.argv[1:] = [path]
-runpy.run_module("cvxprivacy.verifier.verify", run_name="__main__", alter_sys=True)
+runpy.run_module("cvxprivacy_verifier", run_name="__main__", alter_sys=True)
 """
 
 

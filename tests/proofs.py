@@ -1,9 +1,10 @@
-"""Write ``tests/data/proofs.json``: small documents of every kind, and what they prove.
+"""Append to ``verifier/tests/frozen.json``: small documents of every kind, and what they prove.
 
-``python -m tests.proofs``.  Half are proofs of random problems, some of whose multipliers were
-spoilt, which makes them looser and every part of a bound matter; the others are programs written
-by hand, with all that the format has, and multipliers drawn at random.  The verdicts are frozen
-there: a change of the verifier that moves an end by one float fails.
+``python -m tests.proofs``.  Some are proofs of random problems, some of whose multipliers were
+spoilt, which makes them looser and every part of a bound matter; others are programs written
+by hand, with all that the format has, and multipliers drawn at random; others one of each
+formulation, criterion and measure.  The verdicts are frozen there: a change of the verifier that
+moves an end by one float fails.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ from typing import Any
 import numpy as np
 
 import cvxprivacy as cpv
-from cvxprivacy.verifier import verify
+from cvxprivacy_verifier import verify
 from tests.claims import claimed
+from tests.formulations import test_dual_statement
 from tests.instances import Chance, Document, Program, documents, solved
 from tests.primals import INFORMATION, listed
 from tests.verifier import test_covariance_proof
 
-PATH = Path(__file__).parent / "data" / "proofs.json"
+PATH = Path(__file__).parents[1] / "verifier" / "tests" / "frozen.json"
 BLANK: dict[str, Any] = {"cost": None, "cost_radius": 0, "constant": [0, 0]}
 
 
@@ -352,22 +354,42 @@ def waters() -> Any:
         yield "spectral", document(program, primal, dual)
 
 
-def main() -> None:
-    """Write the file."""
+def statements() -> Any:
+    """Yield an honest proof of each formulation, criterion and measure."""
+    for name, problem in test_dual_statement.problems():
+        yield name, json.loads(json.dumps(solved(problem).document()))
+
+
+def corpus() -> Any:
+    """Yield all that has a name."""
     rng = np.random.default_rng(20)
-    values = [*channels(rng), *gaussians(rng), *letters(rng), *waters()]
+    yield from channels(rng)
+    yield from gaussians(rng)
+    yield from letters(rng)
+    yield from waters()
     for name, honest in documents(7, 33):
         if len(json.dumps(honest)) < 6000:
-            values.append((name, honest))
-            if honest["dual"] is not None and len(values) % 2:
-                values.append((f"{name}, spoilt", spoilt(rng, honest, 0.03)))
-    lines = [
-        json.dumps({"name": name, "tolerance": verify.recompute(d)["tolerance"], "document": d},
-                   separators=(",", ":"), ensure_ascii=False)
-        for name, d in values
-    ]  # fmt: skip
-    assert all(math.isfinite(json.loads(line)["tolerance"]) for line in lines)
-    PATH.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
+            yield name, honest
+            if honest["dual"] is not None:
+                yield f"{name}, spoilt", spoilt(rng, honest, 0.03)
+    yield from statements()
+
+
+def line(name: str, value: Document) -> str:
+    """Return an entry of the file."""
+    tolerance = verify.recompute(value)["tolerance"]
+    assert math.isfinite(tolerance)
+    entry = {"name": name, "tolerance": tolerance, "document": value}
+    return json.dumps(entry, separators=(",", ":"), ensure_ascii=False)
+
+
+def main() -> None:
+    """Append what has a name that is not there yet; what is there never changes."""
+    lines = [text.rstrip(",") for text in PATH.read_text(encoding="utf-8").splitlines()[1:-1]]
+    names = {json.loads(text)["name"] for text in lines}
+    fresh = [line(name, value) for name, value in corpus() if name not in names]
+    PATH.write_text("[\n" + ",\n".join([*lines, *fresh]) + "\n]\n", encoding="utf-8")
+    print(f"{len(fresh)} documents appended to {len(lines)}")
 
 
 if __name__ == "__main__":

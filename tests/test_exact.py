@@ -19,8 +19,8 @@ import cvxprivacy as cpv
 from cvxprivacy import exact
 from cvxprivacy.programs.expression import Expression
 from cvxprivacy.validation import typed
-from cvxprivacy.verifier import verify
-from cvxprivacy.verifier.balls import ball, number
+from cvxprivacy_verifier import verify
+from cvxprivacy_verifier.balls import ball, number
 from tests.refusals import refused
 
 NUMBERS = st.one_of(

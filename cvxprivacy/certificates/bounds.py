@@ -14,9 +14,9 @@ from cvxprivacy.certificates.exact_channel import ExactChannel
 from cvxprivacy.certificates.repair import Feasible, repair
 from cvxprivacy.programs.channel import ChannelProgram, Matrix
 from cvxprivacy.programs.dual import Dual
-from cvxprivacy.verifier import verify
-from cvxprivacy.verifier.balls import ceil, floor
-from cvxprivacy.verifier.channel_proof import Evaluation
+from cvxprivacy_verifier import verify
+from cvxprivacy_verifier.balls import ceil, floor
+from cvxprivacy_verifier.channel_proof import Evaluation
 
 __all__ = ["BestBounds", "Prover"]
 

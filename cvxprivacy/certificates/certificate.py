@@ -15,10 +15,10 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.files import whole_file, whole_files
 from cvxprivacy.frozen import Frozen, frozen
 from cvxprivacy.programs.worst import first_part
-from cvxprivacy.verifier import verify
-from cvxprivacy.verifier.differences import differences
-from cvxprivacy.verifier.verify import TOLERANCE, digest, proof_of, status
-from cvxprivacy.verifier.work import allowing
+from cvxprivacy_verifier import verify
+from cvxprivacy_verifier.differences import differences
+from cvxprivacy_verifier.verify import TOLERANCE, digest, proof_of, status
+from cvxprivacy_verifier.work import allowing
 
 __all__ = ["Certificate", "Relaxed", "refuse_other", "units_in_words"]
 

@@ -1,6 +1,6 @@
 """The certificate of Hamming water-filling, over a million letters in a fraction of a second.
 
-What it claims is what :mod:`cvxprivacy.verifier.hamming_proof` proves of the exact level, but
+What it claims is what :mod:`cvxprivacy_verifier.hamming_proof` proves of the exact level, but
 with NumPy's sums (:mod:`cvxprivacy.certificates.sums`) in place of a logarithm for each letter,
 and wider on both sides by more than that proof is unsure of.
 """
@@ -17,9 +17,9 @@ from cvxprivacy.certificates.sums import PRECISION, exact_sum, rounded_down, sum
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs.hamming import HammingProgram
 from cvxprivacy.programs.water import LevelDual, WaterLevel
-from cvxprivacy.verifier import verify
-from cvxprivacy.verifier.balls import ball, ceil, floor
-from cvxprivacy.verifier.hamming_proof import ABSOLUTE, RELATIVE, Filling, Letters, scale
+from cvxprivacy_verifier import verify
+from cvxprivacy_verifier.balls import ball, ceil, floor
+from cvxprivacy_verifier.hamming_proof import ABSOLUTE, RELATIVE, Filling, Letters, scale
 
 __all__ = ["HammingCertificate", "Masses", "enclosed"]
 

@@ -22,7 +22,7 @@ from cvxprivacy.certificates.exact_channel import DENOMINATOR, ExactChannel, rou
 from cvxprivacy.exact import Exact, FloatArray, floats, rational
 from cvxprivacy.programs.channel import ChannelProgram, Matrix
 from cvxprivacy.programs.side_conditions import Excess
-from cvxprivacy.verifier.channel_proof import ChannelProof, Evaluation
+from cvxprivacy_verifier.channel_proof import ChannelProof, Evaluation
 
 __all__ = ["Feasible", "has_equalities", "project", "repair"]
 

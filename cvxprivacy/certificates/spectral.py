@@ -11,9 +11,9 @@ from flint import arb, ctx
 from cvxprivacy.certificates.certificate import Certificate
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs.spectral import SpectralDual, SpectralPrimal, SpectralProgram
-from cvxprivacy.verifier import verify
-from cvxprivacy.verifier.balls import ceil, exactly, floor
-from cvxprivacy.verifier.spectral_proof import SpectralProof
+from cvxprivacy_verifier import verify
+from cvxprivacy_verifier.balls import ceil, exactly, floor
+from cvxprivacy_verifier.spectral_proof import SpectralProof
 
 __all__ = ["SpectralCertificate"]
 

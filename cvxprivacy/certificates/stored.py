@@ -14,7 +14,7 @@ from cvxprivacy.certificates.exact_channel import DENOMINATOR, ExactChannel
 from cvxprivacy.programs.channel import DENSE, ChannelProgram
 from cvxprivacy.programs.covariance import CovarianceDual, ErrorCovariance
 from cvxprivacy.programs.dual import Dual
-from cvxprivacy.verifier.balls import decode
+from cvxprivacy_verifier.balls import decode
 
 __all__ = ["channel", "dual_of", "multipliers", "primal_of", "restored"]
 

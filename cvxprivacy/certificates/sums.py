@@ -22,7 +22,7 @@ import numpy as np
 from flint import arb, ctx
 
 from cvxprivacy.exact import FloatArray
-from cvxprivacy.verifier.balls import ball
+from cvxprivacy_verifier.balls import ball
 
 __all__ = ["PRECISION", "exact_sum", "rounded_down", "sum_of_v_log_v"]
 

@@ -1,6 +1,6 @@
 """The certificate of water in boxes, over a million boxes in a second.
 
-What it claims is what :mod:`cvxprivacy.verifier.water_proof` proves of the same level, by the same
+What it claims is what :mod:`cvxprivacy_verifier.water_proof` proves of the same level, by the same
 functions; arrays only part the boxes, and add up floats, faster.
 """
 
@@ -18,9 +18,9 @@ from cvxprivacy.certificates.certificate import Certificate
 from cvxprivacy.certificates.sums import exact_sum
 from cvxprivacy.exact import Exact, floats, plain, rational
 from cvxprivacy.programs.water import LevelDual, WaterLevel, WaterProgram
-from cvxprivacy.verifier import verify
-from cvxprivacy.verifier.balls import ceil, exactly, floor
-from cvxprivacy.verifier.water_proof import (
+from cvxprivacy_verifier import verify
+from cvxprivacy_verifier.balls import ceil, exactly, floor
+from cvxprivacy_verifier.water_proof import (
     MARGIN,
     Boxes,
     Parts,

@@ -12,7 +12,7 @@ from cvxprivacy.microdata.check import lines_of
 from cvxprivacy.microdata.untouched import advised
 from cvxprivacy.model.information import bias_in_words
 from cvxprivacy.results.price import Price
-from cvxprivacy.verifier.wording import many
+from cvxprivacy_verifier.wording import many
 
 if TYPE_CHECKING:
     from cvxprivacy.leakage import Leakage

@@ -13,11 +13,11 @@ from cvxprivacy.cli import options as shared
 from cvxprivacy.cli.exits import say_json, wants_json
 from cvxprivacy.cli.house import checked_set
 from cvxprivacy.errors import InputError
-from cvxprivacy.verifier.differences import differences
-from cvxprivacy.verifier.statement import reported, stated
-from cvxprivacy.verifier.verify import disagreements, read_document
-from cvxprivacy.verifier.wording import quoted
-from cvxprivacy.verifier.work import allowing
+from cvxprivacy_verifier.differences import differences
+from cvxprivacy_verifier.statement import reported, stated
+from cvxprivacy_verifier.verify import disagreements, read_document
+from cvxprivacy_verifier.wording import quoted
+from cvxprivacy_verifier.work import allowing
 
 if TYPE_CHECKING:
     from cvxprivacy.formulations.channel import ChannelProblem

@@ -15,7 +15,7 @@ from typing import Any
 
 from flint import arb, ctx, fmpq, fmpz
 
-from cvxprivacy.verifier.measures import Measure, measure_of
+from cvxprivacy_verifier.measures import Measure, measure_of
 
 __all__ = ["LeakageTerm", "at_least_zero", "at_most", "common", "within"]
 

@@ -37,7 +37,7 @@ from cvxprivacy.solvers.family import Family
 from cvxprivacy.solvers.task import Outcome, reported
 from cvxprivacy.solvers.water_level import common_level
 from cvxprivacy.validation import labels, typed
-from cvxprivacy.verifier.hamming_proof import Filling
+from cvxprivacy_verifier.hamming_proof import Filling
 
 __all__ = ["SHAPE", "CategoricalProblem"]
 
@@ -90,7 +90,7 @@ class CategoricalProblem(Problem[Solution]):
         """Return an interval that contains R(D), proved with any level λ ≥ 0, good or bad.
 
         By default with the optimal one, for which both ends are the mutual information of the
-        release but for rounding: see :mod:`cvxprivacy.verifier.hamming_proof`.
+        release but for rounding: see :mod:`cvxprivacy_verifier.hamming_proof`.
         """
         filling = Filling(
             self._letters, self.level if level is None else Fraction(typed(level, "level"))

@@ -35,8 +35,8 @@ from cvxprivacy.solvers.driver import Outcome, solve_gaussian
 from cvxprivacy.solvers.family import Family
 from cvxprivacy.solvers.watch import Watch
 from cvxprivacy.validation import array as float_array, table
-from cvxprivacy.verifier.balls import UnprovableError
-from cvxprivacy.verifier.matrices import definite
+from cvxprivacy_verifier.balls import UnprovableError
+from cvxprivacy_verifier.matrices import definite
 
 __all__ = ["CovarianceProblem"]
 

@@ -34,9 +34,9 @@ from cvxprivacy.solvers.covariance.whitened import Whitened
 from cvxprivacy.solvers.task import UNUSABLE
 from cvxprivacy.solvers.water_level import box_level
 from cvxprivacy.validation import typed
-from cvxprivacy.verifier import verify
-from cvxprivacy.verifier.balls import floor
-from cvxprivacy.verifier.matrices import definite
+from cvxprivacy_verifier import verify
+from cvxprivacy_verifier.balls import floor
+from cvxprivacy_verifier.matrices import definite
 
 __all__ = ["BoxWaterFilling", "ReverseWaterFilling", "closed_gaussian_bound"]
 

@@ -4,7 +4,7 @@ A program's optimum V is a function of one number x.  Each solved point x_k has 
 V(x_k) ∈ [lower_k, upper_k].
 
 *Where x is a right-hand side* u of a constraint f ≤ u, V is convex and non-increasing in u.  The
-bound that multipliers prove (:mod:`cvxprivacy.verifier.verify`) contains u in the one summand
+bound that multipliers prove (:mod:`cvxprivacy_verifier.verify`) contains u in the one summand
 −λ_k u, λ_k ≥ 0 the multiplier of the constraint, so that, in real numbers,
 
 .. math:: V(u) ≥ lower_k − λ_k (u − u_k) \quad\text{for every } u,
@@ -41,7 +41,7 @@ from flint import arb
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.model.information import nat
-from cvxprivacy.verifier.balls import ball, ceil, floor
+from cvxprivacy_verifier.balls import ball, ceil, floor
 
 __all__ = [
     "CONCAVE",

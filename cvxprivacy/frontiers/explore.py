@@ -22,7 +22,7 @@ from joblib import Parallel, delayed
 from cvxprivacy.errors import InputError
 from cvxprivacy.frontiers.stored import digest
 from cvxprivacy.solvers.threads import one_thread
-from cvxprivacy.verifier import verify
+from cvxprivacy_verifier import verify
 
 __all__ = ["Search", "explore"]
 

@@ -476,7 +476,7 @@ class Frontier(Frozen):
         return self._with(complete=self.complete and reached, edge=self._curve.edge)
 
     def documents(self) -> list[dict[str, Any]]:
-        """Return each point's proof, as ``python -m cvxprivacy.verifier.verify`` reads it."""
+        """Return each point's proof, as ``python -m cvxprivacy_verifier`` reads it."""
         return [point._solution().certificate.document() for point in self.points]
 
     def to_frame(self) -> pd.DataFrame:

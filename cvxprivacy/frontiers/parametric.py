@@ -38,10 +38,10 @@ from cvxprivacy.results.solution import Solution
 from cvxprivacy.solvers.driver import Outcome, checked, solve, solve_gaussian
 from cvxprivacy.solvers.family import Family
 from cvxprivacy.validation import text
-from cvxprivacy.verifier import verify
-from cvxprivacy.verifier.balls import ceil
-from cvxprivacy.verifier.costs import tabled
-from cvxprivacy.verifier.fields import parts_of
+from cvxprivacy_verifier import verify
+from cvxprivacy_verifier.balls import ceil
+from cvxprivacy_verifier.costs import tabled
+from cvxprivacy_verifier.fields import parts_of
 
 __all__ = ["ParametricProblem", "Shares", "mixed_at", "mixture", "offer", "refuse_nothing"]
 

@@ -16,7 +16,7 @@ from cvxprivacy.frontiers.stored import from_json
 from cvxprivacy.frozen import Frozen
 from cvxprivacy.results.enclosure import Enclosure
 from cvxprivacy.results.solution import Solution
-from cvxprivacy.verifier.balls import ball, decode, total
+from cvxprivacy_verifier.balls import ball, decode, total
 
 __all__ = ["Point", "breakpoint_of"]
 

@@ -17,10 +17,10 @@ from typing import Any
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import plain, written
 from cvxprivacy.frontiers.curve import CONCAVE, CONVEX, MONOTONE, Axis, Number
-from cvxprivacy.verifier import verify
-from cvxprivacy.verifier.balls import number
-from cvxprivacy.verifier.differences import differences
-from cvxprivacy.verifier.wording import units_of
+from cvxprivacy_verifier import verify
+from cvxprivacy_verifier.balls import number
+from cvxprivacy_verifier.differences import differences
+from cvxprivacy_verifier.wording import units_of
 
 __all__ = [
     "SCHEMA",

@@ -42,7 +42,7 @@ from cvxprivacy.frontiers.weighted import WeightedProblem
 from cvxprivacy.frozen import Frozen
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.validation import integer, number, table, typed
-from cvxprivacy.verifier.balls import UnprovableError
+from cvxprivacy_verifier.balls import UnprovableError
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -37,7 +37,7 @@ from cvxprivacy.frontiers.stored import from_json, to_json
 from cvxprivacy.frozen import Frozen
 from cvxprivacy.programs.notation import above
 from cvxprivacy.validation import integer, number, typed
-from cvxprivacy.verifier.balls import decode
+from cvxprivacy_verifier.balls import decode
 
 if TYPE_CHECKING:
     import pandas as pd

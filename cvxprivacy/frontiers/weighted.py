@@ -25,8 +25,8 @@ from cvxprivacy.programs.expression import Expression
 from cvxprivacy.programs.worst import Worst
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.solvers.driver import solve, solve_gaussian
-from cvxprivacy.verifier import verify
-from cvxprivacy.verifier.balls import ceil, floor
+from cvxprivacy_verifier import verify
+from cvxprivacy_verifier.balls import ceil, floor
 
 __all__ = ["WeightedProblem"]
 

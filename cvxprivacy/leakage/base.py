@@ -42,7 +42,7 @@ from cvxprivacy.exact import Exact, FloatArray, floats, fractions
 from cvxprivacy.frozen import Frozen
 from cvxprivacy.model.information import nat
 from cvxprivacy.validation import untaken
-from cvxprivacy.verifier.measures import KINDS
+from cvxprivacy_verifier.measures import KINDS
 
 __all__ = ["Face", "Leakage", "Places", "beyond", "by_name", "checked"]
 

@@ -30,7 +30,7 @@ from cvxprivacy.exact import Exact, FloatArray, Real, rational, written
 from cvxprivacy.leakage.base import Face, Places, beyond
 from cvxprivacy.leakage.f_information import Differentiable, ratios
 from cvxprivacy.validation import table, typed
-from cvxprivacy.verifier.perspectives import MOST_TERMS
+from cvxprivacy_verifier.perspectives import MOST_TERMS
 
 __all__ = ["FInformation", "JensenShannon", "PowerDivergence", "VinczeLeCam"]
 

@@ -15,7 +15,7 @@ from cvxprivacy.frozen import owned
 from cvxprivacy.leakage.base import Face, Places, beyond
 from cvxprivacy.leakage.polyhedral import Polyhedral, Recourse
 from cvxprivacy.validation import one_of, table
-from cvxprivacy.verifier.transport import plan
+from cvxprivacy_verifier.transport import plan
 
 __all__ = ["EarthMover", "order_in_words"]
 

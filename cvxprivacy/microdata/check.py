@@ -19,7 +19,7 @@ from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.microdata.released_law import ReleasedLaw, clearly
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.text import aligned, one_sided
-from cvxprivacy.verifier.wording import many
+from cvxprivacy_verifier.wording import many
 
 __all__ = ["Check", "asked", "lines_of"]
 

@@ -13,7 +13,7 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.exact import floats as exact_floats
 from cvxprivacy.model.matrices import PRECISIONS, array as matrix_array, block, rationals
 from cvxprivacy.validation import table
-from cvxprivacy.verifier.matrices import basis, definite, log_det, semidefinite
+from cvxprivacy_verifier.matrices import basis, definite, log_det, semidefinite
 
 __all__ = ["entropy", "independent", "proved", "symmetric", "volume"]
 

@@ -31,7 +31,7 @@ from cvxprivacy.tables.engines import as_narwhals, collect, python_values
 from cvxprivacy.tables.schema import column_names
 from cvxprivacy.text import brief, facts_html, matrix_html
 from cvxprivacy.validation import array, integer, one_of, present, typed
-from cvxprivacy.verifier.matrices import definite
+from cvxprivacy_verifier.matrices import definite
 
 __all__ = ["GaussianSource", "Moments", "moments_of"]
 

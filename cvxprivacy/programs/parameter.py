@@ -25,7 +25,7 @@ from cvxprivacy.exact import plain, rational
 from cvxprivacy.frozen import FrozenDict
 from cvxprivacy.model.information import nat
 from cvxprivacy.validation import typed
-from cvxprivacy.verifier.balls import PRECISION, ball
+from cvxprivacy_verifier.balls import PRECISION, ball
 
 __all__ = ["AttributeParameter", "Parameter", "Scalar", "Symbol", "indexed", "tracing"]
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from flint import arb
 
-from cvxprivacy.verifier.balls import UnprovableError, ball, ceil, floor
+from cvxprivacy_verifier.balls import UnprovableError, ball, ceil, floor
 
 __all__ = ["Chords"]
 

@@ -15,7 +15,7 @@ from flint import arb
 
 from cvxprivacy.model.information import nat
 from cvxprivacy.results.price import Kind, Price, useful
-from cvxprivacy.verifier.balls import ceil, exactly, floor
+from cvxprivacy_verifier.balls import ceil, exactly, floor
 
 __all__ = ["ClosedFormPrice"]
 

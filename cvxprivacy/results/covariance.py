@@ -27,7 +27,7 @@ from cvxprivacy.solvers.covariance.stages import CovarianceProver
 from cvxprivacy.solvers.driver import Outcome, solve_gaussian
 from cvxprivacy.solvers.task import UNUSABLE
 from cvxprivacy.solvers.watch import Watch
-from cvxprivacy.verifier.balls import UnprovableError
+from cvxprivacy_verifier.balls import UnprovableError
 
 __all__ = ["CovariancePrices", "covariance_solution", "explained"]
 

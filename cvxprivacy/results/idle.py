@@ -13,8 +13,8 @@ from cvxprivacy.certificates.exact_channel import ExactChannel
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.expression import Constraint
 from cvxprivacy.programs.extremes import least_value
-from cvxprivacy.verifier import verify
-from cvxprivacy.verifier.balls import ceil
+from cvxprivacy_verifier import verify
+from cvxprivacy_verifier.balls import ceil
 
 __all__ = ["idle_notes", "is_constant"]
 

@@ -25,7 +25,7 @@ from cvxprivacy.results.idle import is_constant
 from cvxprivacy.solvers.driver import solve
 from cvxprivacy.solvers.watch import Watch
 from cvxprivacy.text import one_sided
-from cvxprivacy.verifier.balls import ball, ceil, floor
+from cvxprivacy_verifier.balls import ball, ceil, floor
 
 __all__ = ["Conflict"]
 

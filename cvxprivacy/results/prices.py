@@ -35,7 +35,7 @@ from cvxprivacy.results.neighbours import (
 )
 from cvxprivacy.results.price import SHARP, Price, useful
 from cvxprivacy.results.shifted import Shifted
-from cvxprivacy.verifier import verify
+from cvxprivacy_verifier import verify
 
 __all__ = ["ChannelPrices", "Moving", "constants", "enclosed", "moving"]
 

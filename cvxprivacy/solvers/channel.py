@@ -28,7 +28,7 @@ from cvxprivacy.solvers.interior import method as interior
 from cvxprivacy.solvers.interior.program import ScaledProgram
 from cvxprivacy.solvers.presolve import FacialReduction
 from cvxprivacy.solvers.task import UNUSABLE, Minimise, Outcome, Task, attempts
-from cvxprivacy.verifier.balls import UnaffordableError
+from cvxprivacy_verifier.balls import UnaffordableError
 
 __all__ = ["ChannelTask", "prover_of", "refuse_foreign", "refuse_too_large"]
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from cvxprivacy.programs.channel import ChannelProgram
-from cvxprivacy.verifier import verify
+from cvxprivacy_verifier import verify
 
 __all__ = ["Family"]
 

@@ -19,8 +19,8 @@ from flint import arb, ctx, fmpq
 from cvxprivacy.certificates.sums import exact_sum, rounded_down
 from cvxprivacy.certificates.water import TypedBoxes, places
 from cvxprivacy.exact import Exact, FloatArray, floats, rational, short
-from cvxprivacy.verifier.balls import exactly
-from cvxprivacy.verifier.water_proof import PRECISIONS, of_reciprocals
+from cvxprivacy_verifier.balls import exactly
+from cvxprivacy_verifier.water_proof import PRECISIONS, of_reciprocals
 
 __all__ = ["box_level", "common_level", "rational_of", "writable"]
 

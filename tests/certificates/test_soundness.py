@@ -29,8 +29,8 @@ from cvxprivacy.programs.side_conditions import Auxiliary
 from cvxprivacy.solvers.conic import channel as cvxpy_channel
 from cvxprivacy.solvers.driver import solve
 from cvxprivacy.solvers.interior import method as interior
-from cvxprivacy.verifier.balls import UnprovableError, ceil, floor
-from cvxprivacy.verifier.channel_proof import ChannelProof, Evaluation
+from cvxprivacy_verifier.balls import UnprovableError, ceil, floor
+from cvxprivacy_verifier.channel_proof import ChannelProof, Evaluation
 from tests.lengths import rest_at_length
 from tests.primals import listed
 from tests.referee import atoms_of, cost_of, reference_of, unit

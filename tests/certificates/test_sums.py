@@ -10,7 +10,7 @@ import pytest
 from flint import arb, ctx
 
 from cvxprivacy.certificates.sums import exact_sum, rounded_down, sum_of_v_log_v
-from cvxprivacy.verifier.hamming_proof import Letters
+from cvxprivacy_verifier.hamming_proof import Letters
 from tests.formulations.hamming_truth import part
 
 

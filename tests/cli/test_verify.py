@@ -16,8 +16,8 @@ import cvxprivacy as cpv
 from cvxprivacy.cli.problemfile import read
 from cvxprivacy.results.recount import agreement
 from cvxprivacy.solvers.driver import solve
-from cvxprivacy.verifier.statement import stated
-from cvxprivacy.verifier.verify import digest, recompute
+from cvxprivacy_verifier.statement import stated
+from cvxprivacy_verifier.verify import digest, recompute
 from tests.cli.runner import (
     OUTPUTS,
     SEX,

@@ -19,7 +19,7 @@ import cvxprivacy as cpv
 from cvxprivacy import criteria
 from cvxprivacy.criteria.counts import Counts
 from cvxprivacy.programs.alphabet import Alphabet
-from cvxprivacy.verifier.differences import differences
+from cvxprivacy_verifier.differences import differences
 from tests.leakage.measures import MEASURES
 from tests.lengths import some_at_length
 

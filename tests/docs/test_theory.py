@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_architecture import ROOT
+from tests.test_architecture import PACKAGE, ROOT, VERIFIER
 
 PAGES = sorted((ROOT / "docs" / "theory").glob("*.md"))
 DERIVED = [page for page in PAGES if page.stem != "index"]
-MODULES = sorted((ROOT / "cvxprivacy").rglob("*.py"))
+MODULES = sorted(p for room in (PACKAGE, VERIFIER) for p in room.rglob("*.py"))
 
 TAG = re.compile(r"\\tag\{([^}]*)\}")
 NAME = r"[PCNEG][1-9][0-9]*"

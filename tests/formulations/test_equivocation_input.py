@@ -11,7 +11,7 @@ import pytest
 
 import cvxprivacy as cpv
 from cvxprivacy.results.recount import recount
-from cvxprivacy.verifier import verify
+from cvxprivacy_verifier.__main__ import main
 from tests import referee
 from tests.cli.runner import say
 from tests.formulations.regions import ASKED, CASES, ENCODERS, people, rde
@@ -100,7 +100,7 @@ def test_a_proof_is_of_its_table_and_of_no_other(case, encoder, tmp_path):
         frame.iloc[1:],
     ):
         assert recount(document, other)
-    assert verify.main([str(certificate.to_json(tmp_path / "proof.json"))]) == 0
+    assert main([str(certificate.to_json(tmp_path / "proof.json"))]) == 0
 
 
 def test_a_proof_is_not_of_a_table_with_other_keys():

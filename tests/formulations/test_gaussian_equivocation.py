@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.verifier.balls import UnprovableError
+from cvxprivacy_verifier.balls import UnprovableError
 from tests.formulations.gaussian import (
     LN2,
     E,

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.verifier import verify
-from cvxprivacy.verifier.balls import ceil, floor
-from cvxprivacy.verifier.statement import stated
+from cvxprivacy_verifier import verify
+from cvxprivacy_verifier.balls import ceil, floor
+from cvxprivacy_verifier.statement import stated
 from tests import referee
 from tests.leakage.measures import MEASURES, in_cvxpy
 from tests.lengths import rest_at_length

@@ -11,7 +11,7 @@ import numpy as np
 
 from cvxprivacy.exact import floats
 from cvxprivacy.programs.water import WaterProgram
-from cvxprivacy.verifier import verify
+from cvxprivacy_verifier import verify
 from tests import second_checker
 
 DIGITS = 60

@@ -13,8 +13,8 @@ import cvxprivacy as cpv
 from cvxprivacy.frontiers.curve import MONOTONE, Axis, Breakpoint, Convex, Staircase, rounded
 from cvxprivacy.frontiers.parametric import ParametricProblem
 from cvxprivacy.frontiers.point import breakpoint_of
-from cvxprivacy.verifier import verify
-from cvxprivacy.verifier.balls import ceil
+from cvxprivacy_verifier import verify
+from cvxprivacy_verifier.balls import ceil
 from tests import referee
 from tests.frontiers.instances import (
     D5,

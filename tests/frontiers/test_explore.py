@@ -17,7 +17,7 @@ import cvxprivacy as cpv
 from cvxprivacy.frontiers import parametric, sweep
 from cvxprivacy.solvers.conic import channel as cvxpy_channel
 from cvxprivacy.solvers.interior import method as interior
-from cvxprivacy.verifier import verify
+from cvxprivacy_verifier import verify
 from tests.frontiers.instances import check_exactly, grid, records
 from tests.test_architecture import ROOT, loaded_after
 

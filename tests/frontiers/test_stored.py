@@ -13,7 +13,7 @@ import pytest
 
 import cvxprivacy as cpv
 from cvxprivacy.frontiers import stored
-from cvxprivacy.verifier import verify
+from cvxprivacy_verifier import verify
 from tests.frontiers.instances import D5, counted, least_distortion, least_risk
 
 DATA = Path(__file__).parents[1] / "data"

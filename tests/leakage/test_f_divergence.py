@@ -15,11 +15,11 @@ from hypothesis import given, settings, strategies as st
 import cvxprivacy as cpv
 from cvxprivacy.criteria.counts import Counts
 from cvxprivacy.plotting import tradeoff
-from cvxprivacy.verifier import verify
-from cvxprivacy.verifier.balls import PRECISION, UnprovableError
-from cvxprivacy.verifier.measures import measure_of
-from cvxprivacy.verifier.perspectives import ConvexFunction
-from cvxprivacy.verifier.statement import stated
+from cvxprivacy_verifier import verify
+from cvxprivacy_verifier.balls import PRECISION, UnprovableError
+from cvxprivacy_verifier.measures import measure_of
+from cvxprivacy_verifier.perspectives import ConvexFunction
+from cvxprivacy_verifier.statement import stated
 from tests.claims import claimed
 from tests.leakage.measures import MEASURES, TERMS
 from tests.leakage.test_measures import SEEDS, honest, instance, law_of, optimum, problem_of

@@ -19,9 +19,9 @@ from scipy.optimize import linprog
 
 import cvxprivacy as cpv
 from cvxprivacy.leakage.transport import order_in_words
-from cvxprivacy.verifier import verify
-from cvxprivacy.verifier.balls import PRECISION, UnprovableError, ceil, floor
-from cvxprivacy.verifier.measures import measure_of
+from cvxprivacy_verifier import verify
+from cvxprivacy_verifier.balls import PRECISION, UnprovableError, ceil, floor
+from cvxprivacy_verifier.measures import measure_of
 from tests import referee
 from tests.claims import claimed
 from tests.leakage.measures import GROUND, MATRIX, MEASURES, in_cvxpy, kinds_of

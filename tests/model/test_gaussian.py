@@ -16,7 +16,7 @@ import pytest
 
 import cvxprivacy as cpv
 from cvxprivacy.model.matrices import rationals
-from cvxprivacy.verifier.covariance_proof import semidefinite
+from cvxprivacy_verifier.covariance_proof import semidefinite
 from tests.formulations.gaussian import LN2, Q, S, check
 from tests.refusals import UNSAID, refused
 

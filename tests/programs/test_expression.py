@@ -15,7 +15,7 @@ from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Expression
 from cvxprivacy.programs.parameter import Scalar
 from cvxprivacy.programs.side_conditions import Auxiliary
-from cvxprivacy.verifier.balls import ceil, floor
+from cvxprivacy_verifier.balls import ceil, floor
 from tests.frontiers.instances import TINY
 from tests.programs.test_channel import base, cost
 

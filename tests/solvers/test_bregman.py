@@ -12,9 +12,9 @@ from cvxprivacy.certificates import stored
 from cvxprivacy.programs import channel as programs
 from cvxprivacy.solvers.bregman.entries import AllEntries, SomeEntries, Sums
 from cvxprivacy.solvers.bregman.method import Relaxed, suits
-from cvxprivacy.verifier import verify
-from cvxprivacy.verifier.channel_statement import _Words
-from cvxprivacy.verifier.elimination import elimination_of
+from cvxprivacy_verifier import verify
+from cvxprivacy_verifier.channel_statement import _Words
+from cvxprivacy_verifier.elimination import elimination_of
 from tests.lengths import rest_at_length
 from tests.second_checker import check
 
@@ -280,10 +280,10 @@ def test_elimination_proves_what_all_entries_do(seed, monkeypatch):
         "auxiliaries": {},
         "objective": seed % 2,
     }
-    monkeypatch.setattr("cvxprivacy.verifier.elimination._FEWER", 0)
+    monkeypatch.setattr("cvxprivacy_verifier.elimination._FEWER", 0)
     one = verify.proof_of(program)
     assert one.elimination is not None
-    monkeypatch.setattr("cvxprivacy.verifier.elimination._FEWER", 1e9)
+    monkeypatch.setattr("cvxprivacy_verifier.elimination._FEWER", 1e9)
     other = verify.proof_of(program)
     assert other.elimination is None
     low, entry_by_entry = one.lower(dual), other.lower(dual)
@@ -301,7 +301,7 @@ def test_a_cost_is_described_alike_either_way(seed, monkeypatch):
         part["table"] = [[c if rng.random() < 0.9 else 0 for c in row] for row in part["table"]]
     term = program["rows"]["budget"]["term"]
     row_by_row = _Words(program).term(term)
-    monkeypatch.setattr("cvxprivacy.verifier.elimination._FEWER", 0)
+    monkeypatch.setattr("cvxprivacy_verifier.elimination._FEWER", 0)
     assert _Words(program).term(term) == row_by_row
     assert " of " in row_by_row
 

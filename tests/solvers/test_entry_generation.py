@@ -16,7 +16,7 @@ from cvxprivacy.solvers.entries.pricing import Pricing
 from cvxprivacy.solvers.interior import method as interior
 from cvxprivacy.solvers.interior.layout import Layout
 from cvxprivacy.solvers.interior.program import ScaledProgram
-from cvxprivacy.verifier import work
+from cvxprivacy_verifier import work
 from tests import referee
 from tests.lengths import rest_at_length
 

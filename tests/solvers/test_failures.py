@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import cvxprivacy as cpv
 from cvxprivacy.solvers import driver
-from cvxprivacy.verifier import verify
+from cvxprivacy_verifier import verify
 from tests.formulations.gaussian import E, Q, S
 
 

@@ -12,7 +12,7 @@ import cvxprivacy as cpv
 from cvxprivacy.solvers import strategy_generation
 from cvxprivacy.solvers.driver import solve
 from cvxprivacy.solvers.watch import Watch
-from cvxprivacy.verifier import verify
+from cvxprivacy_verifier.__main__ import main
 from tests import referee
 from tests.formulations.regions import ENCODERS, agree, between, costs, random_law, rde
 from tests.lengths import rest_at_length
@@ -68,13 +68,13 @@ def test_a_cut_list_encloses_the_optimum_of_the_whole_list(seed, tmp_path):
             if name in ("budget", "max_leakage"):
                 assert price <= 1e-9
         path = solution.certificate.to_json(tmp_path / "proof.json")
-        assert verify.main([str(path)]) == 0
+        assert main([str(path)]) == 0
         claim = json.loads(path.read_text())["claim"]
         assert claim["status"] == "uncertified"  # of a release alone: nothing from below
         assert claim["lower"] == "-inf"
         assert float(claim["upper"]) == solution.upper
         path = solution.certificate.relaxation.to_json(tmp_path / "bound.json")
-        assert verify.main([str(path)]) == 0
+        assert main([str(path)]) == 0
         assert json.loads(path.read_text())["claim"]["lower"] == solution.lower
         again = problem.solve(accuracy="high")
         assert again.upper <= solution.upper + 1e-7

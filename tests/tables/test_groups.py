@@ -15,7 +15,7 @@ from hypothesis import given, strategies as st
 import cvxprivacy as cpv
 from cvxprivacy.tables.groups import Ungrouped
 from cvxprivacy.tables.selection import records_with
-from cvxprivacy.verifier.statement import stated
+from cvxprivacy_verifier.statement import stated
 from tests.engines import INF, KINDS, MEMORY, collected, column, converted, made, pd, people
 from tests.refusals import refused
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from cvxprivacy.verifier import verify
+from cvxprivacy_verifier import verify
 
 Document = dict[str, Any]
 Place = tuple[Any, ...]
@@ -53,5 +53,5 @@ def leaves(node: Any, path: Place = ()) -> Iterator[Place]:
 
 def run(*arguments: str, limit: float = 60) -> subprocess.CompletedProcess[str]:
     """Run the verifier in a fresh process."""
-    command = [sys.executable, "-m", "cvxprivacy.verifier.verify", *arguments]
+    command = [sys.executable, "-m", "cvxprivacy_verifier", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cvxprivacy.verifier import verify
+from cvxprivacy_verifier import verify
 from tests import attacks, forgeries, malformed
 from tests.claims import claimed
 from tests.tally import Tally

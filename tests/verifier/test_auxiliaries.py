@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.verifier import verify
+from cvxprivacy_verifier import verify
 from tests.primals import listed
 
 

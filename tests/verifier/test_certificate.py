@@ -24,8 +24,8 @@ from cvxprivacy.programs.channel import ChannelProgram, View
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.side_conditions import Auxiliary
 from cvxprivacy.solvers.driver import solve
-from cvxprivacy.verifier import verify
-from cvxprivacy.verifier.balls import UnprovableError, ceil, floor
+from cvxprivacy_verifier import verify
+from cvxprivacy_verifier.balls import UnprovableError, ceil, floor
 from tests.claims import claimed
 from tests.forgeries import falsehood, plainly
 from tests.primals import listed
@@ -232,7 +232,7 @@ def test_the_process_needs_the_standard_library_and_flint_only(
         "import runpy, sys\n"
         f"sys.argv = ['verify', {str(path)!r}]\n"
         "try:\n"
-        "    runpy.run_module('cvxprivacy.verifier.verify', run_name='__main__')\n"
+        "    runpy.run_module('cvxprivacy_verifier', run_name='__main__')\n"
         "except SystemExit as end:\n"
         "    print(end.code, *sorted({name.split('.')[0] for name in sys.modules}))\n"
     )
@@ -241,7 +241,8 @@ def test_the_process_needs_the_standard_library_and_flint_only(
     )
     code, *modules = done.stdout.splitlines()[-1].split()
     assert code == "0"
-    assert {"flint", "cvxprivacy"} <= set(modules)
+    assert {"flint", "cvxprivacy_verifier"} <= set(modules)
+    assert "cvxprivacy" not in modules
     assert not {"numpy", "scipy", "cvxpy", "matplotlib", "clarabel", "scs"} & set(modules)
 
 
@@ -388,7 +389,7 @@ def test_a_small_file_asks_for_no_large_memory(
     put(*place, value=10**9)(document)
     path = tmp_path / "proof.json"
     path.write_text(json.dumps(signed(document)))
-    command = [sys.executable, "-m", "cvxprivacy.verifier.verify", str(path)]
+    command = [sys.executable, "-m", "cvxprivacy_verifier", str(path)]
     done = subprocess.run(
         command, capture_output=True, text=True, preexec_fn=limits, timeout=120, check=False
     )

@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.verifier import channel_data, verify, work
-from cvxprivacy.verifier.balls import UnaffordableError, floor
-from cvxprivacy.verifier.differences import differences
-from cvxprivacy.verifier.statement import stated
+from cvxprivacy_verifier import channel_data, verify, work
+from cvxprivacy_verifier.balls import UnaffordableError, floor
+from cvxprivacy_verifier.differences import differences
+from cvxprivacy_verifier.statement import stated
 from tests import second_checker
 from tests.claims import claimed
 from tests.instances import solved
@@ -386,7 +386,7 @@ print(held())
 WATCHED = (
     HELD
     + """
-from cvxprivacy.verifier.verify import main
+from cvxprivacy_verifier.__main__ import main
 code = main(sys.argv[1:])
 print(held())
 sys.exit(code)

@@ -29,8 +29,8 @@ from cvxprivacy.certificates.certificate import Certificate
 from cvxprivacy.programs.covariance import CovarianceProgram, GaussianView
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.solvers.driver import solve_gaussian
-from cvxprivacy.verifier import verify
-from cvxprivacy.verifier.balls import UnprovableError, ceil, floor
+from cvxprivacy_verifier import verify
+from cvxprivacy_verifier.balls import UnprovableError, ceil, floor
 from tests.verifier.documents import Document, leaves, put, run, signed
 
 INF = math.inf

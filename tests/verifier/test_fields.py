@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.verifier import verify
+from cvxprivacy_verifier import verify
 
 PAIR = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
 PROBLEMS = {

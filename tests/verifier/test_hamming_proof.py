@@ -15,9 +15,10 @@ from hypothesis import given, settings, strategies as st
 
 import cvxprivacy as cpv
 from cvxprivacy.certificates.hamming import Masses, _wider
-from cvxprivacy.verifier import verify
-from cvxprivacy.verifier.balls import UnprovableError, ceil, floor
-from cvxprivacy.verifier.hamming_proof import Filling, HammingProof
+from cvxprivacy_verifier import verify
+from cvxprivacy_verifier.__main__ import main
+from cvxprivacy_verifier.balls import UnprovableError, ceil, floor
+from cvxprivacy_verifier.hamming_proof import Filling, HammingProof
 from tests.formulations.hamming_truth import (
     KNOWN,
     PMF,
@@ -249,7 +250,7 @@ def test_every_honest_certificate_verifies(law, share, units):
 def test_a_proof_file_is_read_without_the_package_s_arrays(tmp_path, capsys):
     solution = cpv.HammingWaterFilling(PMF, Fraction(3, 10), x=list("abcdefg")).solve()
     path = solution.certificate.to_json(tmp_path / "proof.json")
-    assert verify.main([str(path)]) == 0
+    assert main([str(path)]) == 0
     assert "verified, certified, value in [0.629929" in capsys.readouterr().out
     document = verify.read_document(str(path))
     assert document["program"] == {
@@ -258,7 +259,7 @@ def test_a_proof_file_is_read_without_the_package_s_arrays(tmp_path, capsys):
     level = str(level_of(PMF, Fraction(3, 10)))
     assert document["primal"] == {"level": level}
     assert document["dual"] == {"level": level, "objective": 1}
-    code = "from cvxprivacy.verifier import verify; import sys; verify.main(sys.argv[1:]); "
+    code = "from cvxprivacy_verifier import verify; import sys; main(sys.argv[1:]); "
     code += "assert not {'numpy', 'cvxpy', 'narwhals'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code, str(path)], check=True, capture_output=True)
 

@@ -9,8 +9,8 @@ import pytest
 
 import cvxprivacy as cpv
 from cvxprivacy.certificates.bounds import Prover
-from cvxprivacy.verifier import verify
-from cvxprivacy.verifier.channel_proof import ChannelProof
+from cvxprivacy_verifier import verify
+from cvxprivacy_verifier.channel_proof import ChannelProof
 
 SOURCE = cpv.DiscreteSource([[0.3, 0.2, 0.05], [0.05, 0.1, 0.3]])
 PROBLEM = cpv.PrivacyDistortion(SOURCE, cpv.absolute_error(range(3)), budget=0.3)

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from cvxprivacy.verifier import verify
-from cvxprivacy.verifier.balls import UnaffordableError, UnprovableError
+from cvxprivacy_verifier import verify
+from cvxprivacy_verifier.balls import UnaffordableError, UnprovableError
 from tests.primals import INFORMATION
 from tests.second_checker import check
 

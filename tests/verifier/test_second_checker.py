@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.verifier import verify
+from cvxprivacy_verifier import verify
 from tests import second_checker
 from tests.instances import KINDS, Document, as_covariance, documents, solved
 from tests.second_checker import Refused, check

@@ -15,10 +15,10 @@ import cvxprivacy as cpv
 from cvxprivacy.certificates.spectral import SpectralCertificate
 from cvxprivacy.exact import array
 from cvxprivacy.programs.spectral import SpectralProgram
-from cvxprivacy.verifier import verify
-from cvxprivacy.verifier.balls import UnprovableError
-from cvxprivacy.verifier.spectral_proof import SpectralProof
-from cvxprivacy.verifier.statement import stated
+from cvxprivacy_verifier import verify
+from cvxprivacy_verifier.balls import UnprovableError
+from cvxprivacy_verifier.spectral_proof import SpectralProof
+from cvxprivacy_verifier.statement import stated
 from tests import second_checker
 from tests.claims import claimed
 

@@ -18,10 +18,10 @@ import pytest
 
 import cvxprivacy as cpv
 from cvxprivacy.certificates.certificate import Certificate
-from cvxprivacy.verifier import statement, verify
-from cvxprivacy.verifier.differences import differences
-from cvxprivacy.verifier.statement import headline, stated
-from cvxprivacy.verifier.wording import MOST_VIEWS, constant, quoted, ranged, together, written
+from cvxprivacy_verifier import statement, verify
+from cvxprivacy_verifier.differences import differences
+from cvxprivacy_verifier.statement import headline, stated
+from cvxprivacy_verifier.wording import MOST_VIEWS, constant, quoted, ranged, together, written
 from tests.verifier.documents import Document, get, leaves, put, run, signed
 from tests.verifier.test_certificate import (
     BUILD,
@@ -621,7 +621,7 @@ def test_a_console_without_the_letters_gets_the_statement(
     path = tmp_path / "proof.json"
     path.write_text(json.dumps(signed(document)), encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "-X", "utf8=0", "-m", "cvxprivacy.verifier.verify", str(path)],
+        [sys.executable, "-X", "utf8=0", "-m", "cvxprivacy_verifier", str(path)],
         capture_output=True, check=False, env={"PYTHONIOENCODING": encoding,
         "PYTHONPATH": str(Path(__file__).parents[2])},
     )  # fmt: skip
@@ -757,7 +757,7 @@ def test_the_statement_needs_the_standard_library_only() -> None:
                 names |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom):
                 names.add(str(node.module))
-        others = {n.split(".")[0] for n in names - {f"cvxprivacy.verifier.{n}" for n in ours}}
+        others = {n.split(".")[0] for n in names - set(ours)}
         assert others <= set(sys.stdlib_module_names)
 
 

@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.verifier import verify
-from cvxprivacy.verifier.balls import UnprovableError, ceil, floor
-from cvxprivacy.verifier.statement import stated
-from cvxprivacy.verifier.water_proof import WaterProof
+from cvxprivacy_verifier import verify
+from cvxprivacy_verifier.__main__ import main
+from cvxprivacy_verifier.balls import UnprovableError, ceil, floor
+from cvxprivacy_verifier.statement import stated
+from cvxprivacy_verifier.water_proof import WaterProof
 from tests.claims import claimed
 from tests.formulations.water_truth import contains, value_of
 
@@ -188,9 +189,9 @@ def test_a_proof_file_is_read_without_the_package_s_arrays(
 ) -> None:
     solution = PROBLEMS[name].solve()
     path = solution.certificate.to_json(tmp_path / "proof.json")
-    assert verify.main([str(path)]) == 0
+    assert main([str(path)]) == 0
     assert "verified, certified" in capsys.readouterr().out
-    code = "from cvxprivacy.verifier import verify; import sys; verify.main(sys.argv[1:]); "
+    code = "from cvxprivacy_verifier import verify; import sys; main(sys.argv[1:]); "
     code += "assert not {'numpy', 'cvxpy', 'narwhals'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code, str(path)], check=True, capture_output=True)
 

@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 from flint import arb, fmpq, fmpz
 
-from cvxprivacy.verifier import verify, work
-from cvxprivacy.verifier.differences import differences
-from cvxprivacy.verifier.measures import measure_of
+from cvxprivacy_verifier import verify, work
+from cvxprivacy_verifier.__main__ import main
+from cvxprivacy_verifier.differences import differences
+from cvxprivacy_verifier.measures import measure_of
 from tests import malformed
 from tests.lengths import rest_at_length
 from tests.verifier.documents import Document, get, leaves, run, signed
@@ -24,7 +25,9 @@ from tests.verifier.documents import Document, get, leaves, run, signed
 CORPUS = [
     entry["document"]
     for entry in json.loads(
-        (Path(__file__).parents[1] / "data" / "proofs.json").read_text(encoding="utf-8")
+        (Path(__file__).parents[2] / "verifier" / "tests" / "frozen.json").read_text(
+            encoding="utf-8"
+        )
     )
 ]
 KINDS = {str(document["program"]["kind"]): document for document in reversed(CORPUS)}
@@ -151,11 +154,11 @@ def test_only_the_person_at_the_keyboard_allows_more(
     path.write_text(json.dumps(KINDS["hamming"]), encoding="utf-8")
     parts = (KINDS["hamming"][key] for key in ("program", "primal", "dual"))
     monkeypatch.setattr(work, "WORK", work.work_of(*parts) - 1)
-    assert verify.main([str(path)]) == 1
+    assert main([str(path)]) == 1
     assert "--work allows more" in capsys.readouterr().out
-    assert verify.main(["--work", "2", str(path)]) == 0
+    assert main(["--work", "2", str(path)]) == 0
     for wrong in ("0", "-1", "inf", "nan", "x"):
-        assert verify.main(["--work", wrong, str(path)]) == 2
+        assert main(["--work", wrong, str(path)]) == 2
 
 
 # ---- least costs, exactly ----------------------------------------------------------------

@@ -13,7 +13,7 @@ from cvxprivacy.cli.dossier.words import rounded
 from cvxprivacy.cli.report import CONSTANT
 from cvxprivacy.microdata.check import Check
 from cvxprivacy.text import cells, upwards
-from cvxprivacy.verifier.wording import many
+from cvxprivacy_verifier.wording import many
 
 if TYPE_CHECKING:
     from cvxprivacy.microdata.audit import Audit

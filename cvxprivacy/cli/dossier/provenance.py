@@ -243,8 +243,8 @@ def verification(
 
     What the verifier prints is its own text; a line that names a confidential value is kept out.
     """
-    from cvxprivacy.verifier.statement import reported
-    from cvxprivacy.verifier.verify import disagreements
+    from cvxprivacy_verifier.statement import reported
+    from cvxprivacy_verifier.verify import disagreements
 
     paths = {output.option: output.path for output in kept.outputs if output.path}
     table, names = file_name(asked.table), {o: file_name(str(p)) for o, p in paths.items()}
@@ -273,7 +273,7 @@ def verification(
 
 def _without_edges(line: str, sensitive: Sequence[str]) -> str:
     """Return a line of the verifier without the edges of the confidential columns' bins."""
-    from cvxprivacy.verifier.wording import quoted
+    from cvxprivacy_verifier.wording import quoted
 
     parts = line.split("; ")
     for i, part in enumerate(parts):

@@ -15,7 +15,7 @@ from cvxprivacy.programs.expression import Expression
 from cvxprivacy.programs.parameter import Symbol
 from cvxprivacy.solvers.conic.paper_problem import PaperProblem, Parameters
 from cvxprivacy.solvers.covariance.whitened import Whitened
-from cvxprivacy.verifier.verify import proof_of
+from cvxprivacy_verifier.verify import proof_of
 
 __all__ = ["paper_program"]
 

@@ -20,7 +20,7 @@ from cvxprivacy.programs.covariance import CovarianceDual, CovarianceProgram, Er
 from cvxprivacy.solvers.covariance.method import Iterate, central_path, entries, step_size
 from cvxprivacy.solvers.covariance.whitened import Whitened
 from cvxprivacy.solvers.task import UNUSABLE, Minimise, Task
-from cvxprivacy.verifier.balls import UnprovableError
+from cvxprivacy_verifier.balls import UnprovableError
 
 __all__ = ["MOST_VARIABLES", "CovarianceProver", "CovarianceTask"]
 

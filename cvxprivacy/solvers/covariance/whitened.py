@@ -22,8 +22,8 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, FloatArray, array
 from cvxprivacy.programs.covariance import CovarianceDual, CovarianceProgram
 from cvxprivacy.programs.expression import Expression
-from cvxprivacy.verifier.covariance_proof import CovarianceProof
-from cvxprivacy.verifier.matrices import cholesky
+from cvxprivacy_verifier.covariance_proof import CovarianceProof
+from cvxprivacy_verifier.matrices import cholesky
 
 __all__ = ["SMALLEST", "Whitened", "floats", "root_of"]
 

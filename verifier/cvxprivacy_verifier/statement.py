@@ -12,8 +12,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cvxprivacy.verifier.channel_statement import channel_words
-from cvxprivacy.verifier.wording import (
+from .channel_statement import channel_words
+from .wording import (
     MALFORMED,
     MOST_VIEWS,
     Table,
@@ -50,7 +50,7 @@ def stated(document: Mapping[str, Any]) -> list[str]:
     Parameters
     ----------
     document : mapping
-        A proof that :func:`cvxprivacy.verifier.verify.disagreements` has nothing against.
+        A proof that :func:`cvxprivacy_verifier.verify.disagreements` has nothing against.
     """
     # a verified document may still be malformed where no proof looks: then nothing is said of it
     try:

@@ -14,14 +14,14 @@ from typing import Any
 import flint
 from flint import arb, arb_mat, fmpq, fmpq_mat
 
-from cvxprivacy.verifier.balls import (
+from .balls import (
     PRECISION,
     Matrix,
     UnprovableError,
     exactly,
     total as _sum,
 )
-from cvxprivacy.verifier.work import BURDEN
+from .work import BURDEN
 
 __all__ = [
     "BURDEN",

@@ -9,7 +9,7 @@ import reprlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cvxprivacy.verifier.rationals import UnprovableError
+from .rationals import UnprovableError
 
 __all__ = ["parts_of", "refuse_fields", "refuse_unknown"]
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 from itertools import groupby
 from typing import Any
 
-from cvxprivacy.verifier.fields import parts_of
+from .fields import parts_of
 
 __all__ = [
     "INFORMATION",

@@ -12,10 +12,10 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-from cvxprivacy.verifier.costs import integer_layers, layers_of, rows_of, tabled
-from cvxprivacy.verifier.fields import parts_of
-from cvxprivacy.verifier.wording import MALFORMED, exact, measured, quoted, written
-from cvxprivacy.verifier.work import affordable, refuse_long
+from .costs import integer_layers, layers_of, rows_of, tabled
+from .fields import parts_of
+from .wording import MALFORMED, exact, measured, quoted, written
+from .work import affordable, refuse_long
 
 __all__ = ["differences"]
 

@@ -45,8 +45,8 @@ from typing import Any, NamedTuple
 import flint
 from flint import arb, ctx, fmpq
 
-from cvxprivacy.verifier.balls import PRECISION, UnprovableError, ball, exactly, number
-from cvxprivacy.verifier.hamming_proof import (
+from .balls import PRECISION, UnprovableError, ball, exactly, number
+from .hamming_proof import (
     exact_sum,
     in_units,
     information_unit,
@@ -54,7 +54,7 @@ from cvxprivacy.verifier.hamming_proof import (
     scale,
     sharp,
 )
-from cvxprivacy.verifier.work import LONG
+from .work import LONG
 
 __all__ = [
     "Boxes",

@@ -36,9 +36,9 @@ from typing import Any
 import flint
 from flint import arb, arb_mat
 
-from cvxprivacy.verifier.balls import PRECISION, UnprovableError, exactly, number, total
-from cvxprivacy.verifier.hamming_proof import in_units, information_unit, nonnegative, scale
-from cvxprivacy.verifier.matrices import rational
+from .balls import PRECISION, UnprovableError, exactly, number, total
+from .hamming_proof import in_units, information_unit, nonnegative, scale
+from .matrices import rational
 
 __all__ = ["SpectralProof"]
 

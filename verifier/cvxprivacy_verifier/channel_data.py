@@ -16,7 +16,7 @@ from typing import Any, Self
 import flint
 from flint import arb, arb_mat, fmpq
 
-from cvxprivacy.verifier.balls import (
+from .balls import (
     PRECISION,
     Matrix,
     UnprovableError,
@@ -29,12 +29,12 @@ from cvxprivacy.verifier.balls import (
     smallest,
     total as _sum,
 )
-from cvxprivacy.verifier.costs import Layer, Part, integer_layers, layers_of, read
-from cvxprivacy.verifier.elimination import Elimination, elimination_of
-from cvxprivacy.verifier.fields import parts_of
-from cvxprivacy.verifier.measures import Measure, measure_of
-from cvxprivacy.verifier.weighted_cost import WeightedCost
-from cvxprivacy.verifier.work import BLOCK, affordable
+from .costs import Layer, Part, integer_layers, layers_of, read
+from .elimination import Elimination, elimination_of
+from .fields import parts_of
+from .measures import Measure, measure_of
+from .weighted_cost import WeightedCost
+from .work import BLOCK, affordable
 
 __all__ = ["ChannelData"]
 

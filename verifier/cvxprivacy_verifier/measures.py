@@ -14,7 +14,7 @@ from typing import Any
 
 from flint import arb, fmpq, fmpz
 
-from cvxprivacy.verifier.balls import (
+from .balls import (
     Matrix,
     UnprovableError,
     ball,
@@ -25,9 +25,9 @@ from cvxprivacy.verifier.balls import (
     smallest,
     total,
 )
-from cvxprivacy.verifier.costs import steps_of
-from cvxprivacy.verifier.perspectives import ConvexFunction
-from cvxprivacy.verifier.transport import exact_cost, least_cost, moved, worth
+from .costs import steps_of
+from .perspectives import ConvexFunction
+from .transport import exact_cost, least_cost, moved, worth
 
 __all__ = ["KINDS", "Measure", "measure_of"]
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from flint import arb
 
-from cvxprivacy.verifier.balls import Matrix, enclosure, smallest, total as _sum
-from cvxprivacy.verifier.channel_data import ChannelData
+from .balls import Matrix, enclosure, smallest, total as _sum
+from .channel_data import ChannelData
 
 __all__ = ["AuxiliaryMultipliers", "ExcessMultipliers", "finite", "float_table"]
 

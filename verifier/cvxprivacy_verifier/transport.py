@@ -13,7 +13,7 @@ from typing import Any
 
 from flint import arb
 
-from cvxprivacy.verifier.balls import smallest, total
+from .balls import smallest, total
 
 __all__ = ["exact_cost", "least_cost", "moved", "plan", "worth"]
 

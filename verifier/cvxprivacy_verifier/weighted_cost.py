@@ -12,8 +12,8 @@ from typing import Any
 
 from flint import arb_mat
 
-from cvxprivacy.verifier.balls import Matrix
-from cvxprivacy.verifier.costs import Layer, Part
+from .balls import Matrix
+from .costs import Layer, Part
 
 __all__ = ["WeightedCost"]
 

@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from cvxprivacy.verifier.costs import steps_of
-from cvxprivacy.verifier.elimination import elimination_of
-from cvxprivacy.verifier.fields import parts_of
-from cvxprivacy.verifier.rationals import UnaffordableError, bits_of, integers
+from .costs import steps_of
+from .elimination import elimination_of
+from .fields import parts_of
+from .rationals import UnaffordableError, bits_of, integers
 
 __all__ = [
     *("BLOCK", "BURDEN", "EXACT", "LONG", "ROOM", "WORK"),

@@ -9,10 +9,10 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from cvxprivacy.verifier.costs import Part, integer_layers, layers_of, rows_of
-from cvxprivacy.verifier.elimination import greater, lesser, saving
-from cvxprivacy.verifier.fields import parts_of
-from cvxprivacy.verifier.wording import (
+from .costs import Part, integer_layers, layers_of, rows_of
+from .elimination import greater, lesser, saving
+from .fields import parts_of
+from .wording import (
     INFORMATION,
     MOST_VIEWS,
     Table,

@@ -55,7 +55,7 @@ from typing import Any
 import flint
 from flint import arb, ctx
 
-from cvxprivacy.verifier.balls import PRECISION, UnprovableError, ball, number
+from .balls import PRECISION, UnprovableError, ball, number
 
 __all__ = [
     "Filling",

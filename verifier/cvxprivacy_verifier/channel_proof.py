@@ -22,7 +22,7 @@ from typing import Any
 import flint
 from flint import arb, arb_mat, fmpq, fmpz, fmpz_mat
 
-from cvxprivacy.verifier.balls import (
+from .balls import (
     PRECISION,
     Matrix,
     UnprovableError,
@@ -33,16 +33,16 @@ from cvxprivacy.verifier.balls import (
     smallest,
     total as _sum,
 )
-from cvxprivacy.verifier.channel_data import KEPT, ChannelData
-from cvxprivacy.verifier.elimination import lesser
-from cvxprivacy.verifier.measures import Measure
-from cvxprivacy.verifier.multipliers import (
+from .channel_data import KEPT, ChannelData
+from .elimination import lesser
+from .measures import Measure
+from .multipliers import (
     AuxiliaryMultipliers,
     ExcessMultipliers,
     finite,
     float_table,
 )
-from cvxprivacy.verifier.weighted_cost import WeightedCost
+from .weighted_cost import WeightedCost
 
 __all__ = ["ChannelProof", "Evaluation"]
 

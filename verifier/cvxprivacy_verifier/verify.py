@@ -1,6 +1,6 @@
 """Recompute both ends of a proof from program, primal and dual alone.
 
-``python -m cvxprivacy.verifier.verify proof.json`` forgets every number that a certificate
+``python -m cvxprivacy_verifier proof.json`` forgets every number that a certificate
 claims and proves its own ends in ball arithmetic (128 bits) from the program's data, a primal and
 multipliers that may be anything: see ``channel_proof`` and ``covariance_proof``, and
 ``hamming_proof``, ``water_proof`` and ``spectral_proof`` of closed forms.
@@ -15,21 +15,19 @@ import hashlib
 import json
 import math
 import os
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from flint import arb
 
-from cvxprivacy.verifier.balls import UnaffordableError, UnprovableError, ceil, decode, floor
-from cvxprivacy.verifier.channel_proof import ChannelProof
-from cvxprivacy.verifier.covariance_proof import CovarianceProof
-from cvxprivacy.verifier.fields import refuse_fields, refuse_unknown
-from cvxprivacy.verifier.hamming_proof import HammingProof
-from cvxprivacy.verifier.spectral_proof import SpectralProof
-from cvxprivacy.verifier.statement import reported
-from cvxprivacy.verifier.water_proof import WaterProof
-from cvxprivacy.verifier.work import affordable, allowing, refuse_long
+from .balls import UnaffordableError, UnprovableError, ceil, decode, floor
+from .channel_proof import ChannelProof
+from .covariance_proof import CovarianceProof
+from .fields import refuse_fields, refuse_unknown
+from .hamming_proof import HammingProof
+from .spectral_proof import SpectralProof
+from .water_proof import WaterProof
+from .work import affordable, refuse_long
 
 SCHEMA = "cvxprivacy/certificate/4"
 TOLERANCE = {"default": 1e-6, "high": 1e-9}  # τ of (C16), a share of the program's unit
@@ -184,40 +182,3 @@ def read_document(path: str) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise ValueError("not a JSON object")
     return document
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Verify the files named; exit 0 if all are proved, 1 if one is not, 2 if unreadable."""
-    paths = list(sys.argv[1:] if arguments is None else arguments)
-    times = 1.0
-    if paths[:1] == ["--work"] and len(paths) > 1:
-        try:
-            times = float(paths[1])
-        except ValueError:
-            paths = []
-        paths = paths[2:] if 0 < times < math.inf else []
-    if not paths or paths[0] in ("-h", "--help"):
-        print("usage: python -m cvxprivacy.verifier.verify [--work TIMES] PROOF.json …")
-        print("--work TIMES: allow so many times the usual work and memory (10 minutes, 1 GiB)")
-        return 0 if paths else 2
-    with allowing(times):
-        return max(map(_verified, paths))
-
-
-def _verified(path: str) -> int:
-    """Verify a file, and say what is proved or what is not."""
-    try:
-        document = read_document(path)
-    except (OSError, ValueError, RecursionError) as error:
-        print(f"{path}: unreadable: {error}", file=sys.stderr)
-        return 2
-    problems = disagreements(document)
-    if problems:
-        print(f"{path}: NOT verified", *problems, sep="\n  ")
-        return 1
-    print(reported(path, document, sys.stdout.encoding))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -17,8 +17,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import islice
 from typing import Any
 
-from cvxprivacy.verifier.fields import parts_of
-from cvxprivacy.verifier.rationals import integers
+from .fields import parts_of
+from .rationals import integers
 
 __all__ = ["Elimination", "elimination_of", "greater", "lesser", "saving"]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from flint import arb, fmpq
 
-from cvxprivacy.verifier.rationals import (
+from .rationals import (
     Matrix,
     UnaffordableError,
     UnprovableError,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from cvxprivacy.verifier.rationals import Matrix, UnprovableError, distinct, integers
+from .rationals import Matrix, UnprovableError, distinct, integers
 
 __all__ = ["Layer", "Part", "integer_layers", "layers_of", "read", "rows_of", "steps_of", "tabled"]
 

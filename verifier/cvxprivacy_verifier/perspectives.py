@@ -14,7 +14,7 @@ from typing import Any
 
 from flint import arb, fmpq
 
-from cvxprivacy.verifier.balls import UnprovableError, ball, exactly, power, total
+from .balls import UnprovableError, ball, exactly, power, total
 
 __all__ = ["MOST_TERMS", "ConvexFunction"]
 

@@ -28,7 +28,7 @@ from typing import Any
 import flint
 from flint import arb, arb_mat, fmpq, fmpq_mat
 
-from cvxprivacy.verifier.balls import (
+from .balls import (
     PRECISION,
     UnprovableError,
     ball,
@@ -38,7 +38,7 @@ from cvxprivacy.verifier.balls import (
     number,
     total as _sum,
 )
-from cvxprivacy.verifier.matrices import (
+from .matrices import (
     block,
     eliminable,
     known_log_det,
@@ -52,7 +52,7 @@ from cvxprivacy.verifier.matrices import (
     times,
     trace,
 )
-from cvxprivacy.verifier.work import EXACT, affordable
+from .work import EXACT, affordable
 
 __all__ = ["CovarianceData", "CovarianceProof"]
 
