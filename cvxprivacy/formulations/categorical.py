@@ -179,6 +179,57 @@ class CategoricalProblem(Problem[Solution]):
         filling = Filling(self._letters, self.level)
         return HammingCertificate(self.exact_program, accuracy, filling)
 
+    def certify(
+        self,
+        candidate: Any,
+        duals: Mapping[str, Any] | None = None,
+        *,
+        solve: bool = False,
+        accuracy: str = "default",
+    ) -> Solution:
+        """Prove what a release of the equal channel problem is worth, or a water level.
+
+        Parameters
+        ----------
+        candidate : number, Channel, frame or array_like, shape (|X|, |X̂|)
+            λ, which stands for its release, or p(x̂ | x).
+        duals : mapping of str to float, optional
+            The multiplier of ``budget``.
+        solve : bool
+            Prove the lower end of the optimum, too.
+        accuracy : {"default", "high"}
+            What ``certified`` asks of the gap.
+
+        Returns
+        -------
+        Solution
+            As of :meth:`PrivacyDistortion.certify`.
+
+        Raises
+        ------
+        InputError
+            For more than 2,000 letters, a level that is not from 0 to max p, or what is no release
+            of this problem.
+
+        Examples
+        --------
+        >>> import cvxprivacy as cpv
+        >>> problem = cpv.HammingWaterFilling([0.4, 0.3, 0.2, 0.1], 0.4)
+        >>> problem.certify(problem.level).status, problem.certify(0.05).status
+        ('certified', 'loose')
+        """
+        if np.ndim(candidate) == 0 and not hasattr(candidate, "matrix"):
+            most = Fraction(float(self.masses[-1])) / self.total
+            remedy = f"pass a level from 0 to max p(x) = {float(most):g}, or p(x̂ | x)"
+            level = Fraction(typed(candidate, "candidate", remedy=remedy))
+            if level > most:
+                problem = f"{candidate!r} is above every probability"
+                raise InputError("candidate", problem, remedy, value=candidate)
+            distortion = Filling(self._letters, level).distortion
+            candidate = HammingChannel(self.law, self.total, level, distortion, self.x).to_channel()
+        equal = self.channel_problem()
+        return equal.certify(candidate, duals, solve=solve, accuracy=accuracy)
+
     def _solution(self, outcome: Outcome) -> Solution:
         certificate = cast(HammingCertificate, outcome.certificate)
         reached = min(Fraction(self.budget), 1 - Fraction(float(self.masses[-1])) / self.total)

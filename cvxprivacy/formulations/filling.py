@@ -26,13 +26,13 @@ from cvxprivacy.programs.latex import aligned
 from cvxprivacy.programs.notation import tex
 from cvxprivacy.programs.parameter import Scalar
 from cvxprivacy.programs.water import WaterProgram
-from cvxprivacy.release.gaussian import MOST, DiagonalRelease, diagonal
+from cvxprivacy.release.gaussian import MOST, DiagonalRelease, GaussianRelease, diagonal
 from cvxprivacy.results.closed_price import ClosedFormPrice
 from cvxprivacy.results.solution import GaussianSolution
 from cvxprivacy.solvers.family import Family
 from cvxprivacy.solvers.task import Outcome, reported
 from cvxprivacy.solvers.water_level import box_level, writable
-from cvxprivacy.validation import table
+from cvxprivacy.validation import array, table, typed
 
 __all__ = ["FillingProblem", "positive"]
 
@@ -91,11 +91,11 @@ class FillingProblem(CovarianceProblem):
     @property
     def allocation(self) -> list[Fraction]:
         """What each coordinate has."""
-        caps = [rational(cap) for cap in self._caps.tolist()]
-        if self.level is None:
-            return caps
-        pairs = zip(self._offsets, caps, strict=True)
-        return [min(max(self.level - offset, Fraction(0)), cap) for offset, cap in pairs]
+        return self._poured_to(self._top if self.level is None else self.level)
+
+    def _poured_to(self, level: Fraction) -> list[Fraction]:
+        pairs = zip(self._offsets, map(rational, self._caps.tolist()), strict=True)
+        return [min(max(level - offset, Fraction(0)), cap) for offset, cap in pairs]
 
     def _numbers(self) -> list[str]:
         return [self._total]
@@ -205,6 +205,25 @@ class FillingProblem(CovarianceProblem):
 
     def _programmed(self, options: Mapping[str, Any], family: Family | None = None) -> Outcome:
         return super()._outcome(options, family)
+
+    def _candidate(
+        self, candidate: Any, duals: Mapping[str, Any] | None, options: Mapping[str, Any]
+    ) -> tuple[Outcome, float]:
+        """Take a level, or what it pours along each axis, for the covariance that it stands for."""
+        if not isinstance(candidate, GaussianRelease) and np.ndim(candidate) < 2:
+            if np.ndim(candidate) == 0:
+                level = rational(typed(candidate, "candidate", zero=False))
+                poured = np.array([_near(x) for x in self._poured_to(level)])
+                if duals is None:
+                    duals = {self._total: float(1 / (2 * level)) * nat(self.units)}
+            else:
+                remedy = f"pass what each of {len(self._caps)} coordinates has, a level, or Σ"
+                poured = array(candidate, "candidate", remedy, axes=(1,))
+                if len(poured) != len(self._caps):
+                    raise InputError("candidate", f"{len(poured)} numbers", remedy)
+            axes = getattr(self, "_vectors", None)
+            candidate = np.diag(poured) if axes is None else (axes * poured) @ axes.T
+        return super()._candidate(candidate, duals, options)
 
     @property
     def _top(self) -> Fraction:

@@ -444,6 +444,7 @@ class Problem(Restatable, Generic[Answer]):
         candidate : Channel, frame or array_like, shape (|X|, |X̂|); GaussianRelease or array_like
             p(x̂ | x): rows and columns by their labels, or in the order of the problem's inputs and
             outputs.  Of a Gaussian problem a release, or an error covariance, shape (|X|, |X|).
+            Of water-filling also a level, or what it pours, shape (n,).
         duals : mapping of str to float or array, optional
             Multipliers of the constraints, as in ``solution.duals``; one that is not named is 0.
         solve : bool
@@ -475,7 +476,7 @@ class Problem(Restatable, Generic[Answer]):
         >>> answer.status, round(answer.upper, 4), answer.gap < 0.005
         ('loose', 0.0989, True)
         """
-        checked("auto", "CLARABEL", accuracy, None)
+        settings = checked("auto", "CLARABEL", accuracy, None)
         if not isinstance(duals, Mapping | None):
             remedy = "pass multipliers by the names of the constraints, as solution.duals has them"
             raise InputError("duals", f"a {type(duals).__name__}", remedy, value=duals)
@@ -488,7 +489,8 @@ class Problem(Restatable, Generic[Answer]):
                     remedy = f"use {' or '.join(rows) or 'none'}"
                     raise InputError("duals", f"no constraint {name!r}", remedy, value=name)
             duals = {k: _multiplier(k, rows[k], v) for k, v in duals.items() if k in rows}
-        best = self.solve(accuracy=accuracy, certify=False).certificate.dual if solve else None
+        # of the program itself, where a closed form has multipliers of its own kind
+        best = self._programmed({**settings, "watch": None}).certificate.dual if solve else None
         further = [] if best is None else [best]
         outcome, moved = self._candidate(
             candidate, duals, {"accuracy": accuracy, "further": further}
@@ -505,8 +507,7 @@ class Problem(Restatable, Generic[Answer]):
         self, candidate: Any, duals: Mapping[str, Any] | None, options: Mapping[str, Any]
     ) -> tuple[Outcome, float]:
         """Return what a candidate proves, and by how much it was repaired."""
-        remedy = "certify a release of its channel_problem(), or of the same as a QuadraticGaussian"
-        raise InputError("candidate", f"a {type(self).__name__} has a closed form", remedy)
+        raise NotImplementedError
 
     def _outcome(self, options: Mapping[str, Any], family: Family | None = None) -> Outcome:
         """Run the solvers and the prover; ``family`` has what other bounds share, if it is kept."""

@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from cvxprivacy.certificates.bounds import Prover
 from cvxprivacy.exact import FloatArray
@@ -70,10 +71,18 @@ def prove_channel(
     offered = _scores(program, channel)
     if multipliers is not None:
         offered = replace(offered, multipliers=multipliers)
-    else:
-        linear = solve(_linearised(program, offered), accuracy="high").certificate.dual
-        offered = offered if linear is None else replace(linear, scores=offered.scores)
-    for each in (offered, *further):
+    unused = np.asarray((channel <= 0).all(axis=0))
+    if multipliers is None or unused.any():
+        best = solve(_linearised(program, offered, unused), accuracy="high").certificate.dual
+        if best is not None:
+            scores = {
+                view: np.where(unused, best.scores.get(view, 0.0), table)
+                for view, table in offered.scores.items()
+            }
+            offered = replace(best, scores=scores)
+    if multipliers is not None:
+        offered = replace(offered, multipliers=multipliers)
+    for each in (Dual({}, {}), offered, *further):  # the first: no leakage is below 0
         prover.offer_dual(each)
     return Outcome(prover.certificate(), [reported("candidate")])
 
@@ -91,17 +100,27 @@ def _scores(program: ChannelProgram, channel: FloatArray) -> Dual:
     return Dual(scores, zero)
 
 
-def _linearised(program: ChannelProgram, dual: Dual) -> ChannelProgram:
-    """Return the program with what its scores say in place of every leakage: linear, and below."""
+def _linearised(
+    program: ChannelProgram, dual: Dual, unused: npt.NDArray[np.bool_]
+) -> ChannelProgram:
+    """Return the program with what its scores say in place of leakage, but at unused outputs.
+
+    It is below the program, and linear but for the outputs that the candidate never releases: they
+    have no posterior, and their scores are found with the multipliers.
+    """
     slopes = {view: dual.slopes(program, view) for view in program.views}
 
     def linear(term: Expression) -> Expression:
-        cost = program.cost(term) + sum(
-            weights * (program.view_matrix(view).T @ slopes[view])
-            / program.mass[:, None] * program.unit(view)
-            for view, weights in term.columns(program.m).items()
-        )  # fmt: skip
-        return replace(term, weights={}, cost=np.asarray(cost), derivatives={}, wordings={})
+        cost, weights = program.cost(term), {}
+        for view, weight in term.columns(program.m).items():
+            touched = np.where(unused, 0.0, weight)
+            cost = cost + (
+                touched * (program.view_matrix(view).T @ slopes[view])
+                / program.mass[:, None] * program.unit(view)
+            )  # fmt: skip
+            if (left := np.where(unused, weight, 0.0)).any():
+                weights[view] = left
+        return replace(term, weights=weights, cost=np.asarray(cost), derivatives={}, wordings={})
 
     parts = {name: linear(part) for name, part in program.objectives.items()}
     objective: Any = Worst(parts) if isinstance(program.objective, Worst) else parts[""]
@@ -109,7 +128,8 @@ def _linearised(program: ChannelProgram, dual: Dual) -> ChannelProgram:
         name: replace(row, expression=linear(row.expression), derivatives={})
         for name, row in program.constraints.items()
     }
-    return replace(program, views={}, objective=objective, constraints=rows, terms={})
+    views = program.views if unused.any() else {}
+    return replace(program, views=views, objective=objective, constraints=rows, terms={})
 
 
 # ---- Gaussian ------------------------------------------------------------------------------

@@ -154,8 +154,6 @@ def test_other_arguments_are_refused_by_name():
     refused(lambda: problem.certify(LAWS, {"bugdet": 1.0}), "duals", "use budget", value="bugdet")
     refused(lambda: problem.certify(LAWS, 3), "duals", "by the names", value=3)
     refused(lambda: problem.certify(LAWS, accuracy="best"), "accuracy")
-    filling = cpv.HammingWaterFilling([0.5, 0.5], 0.1)
-    refused(lambda: filling.certify(np.eye(2)), "candidate", "channel_problem")
 
 
 def test_a_demand_that_nothing_satisfies_stays_uncertified():
@@ -215,3 +213,95 @@ def test_what_is_no_error_covariance_is_refused():
     problem = GAUSSIAN_PROBLEMS["log-det"]
     refused(lambda: problem.certify(np.eye(3)), "candidate", "(2, 2)")
     refused(lambda: problem.certify([[0.4, 0.1], [0.2, 0.4]]), "candidate", "not symmetric")
+
+
+# ---- outputs that are never released, and water ------------------------------------------
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_an_optimum_that_leaves_outputs_out_certifies_itself(seed):
+    rng = np.random.default_rng(seed)
+    w, x = (int(k) for k in rng.integers(2, 5, 2))
+    law = rng.dirichlet(np.full(w * x, 0.5)).reshape(w, x) + 1e-3
+    source = cpv.DiscreteSource(law / law.sum())
+    d = np.abs(np.subtract.outer(np.arange(x), np.arange(x + 2))) ** 1.5  # outputs to spare
+    problem = cpv.PrivacyDistortion(source, d, budget=float(rng.uniform(0.1, 1.0)))
+    best = problem.solve(accuracy="high")
+    rare = best.channel.matrix.max(axis=0) < 1e-5
+    matrix = np.where(rare, 0.0, best.channel.matrix)
+    answer = problem.certify(matrix / matrix.sum(axis=1, keepdims=True))
+    assert answer.gap < 2e-4 if rare.any() else 1e-6  # what those columns told
+    assert answer.lower <= best.upper
+    assert best.lower <= answer.upper
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        cpv.leakage.ChiSquared(),
+        cpv.leakage.SquaredHellinger(),
+        cpv.leakage.PowerDivergence(1.5),
+        cpv.leakage.Sibson(2),
+    ],
+    ids=repr,
+)
+def test_outputs_are_left_out_of_other_measures_too(measure):
+    d = np.column_stack([YEARS.matrix, 100.0 + YEARS.matrix])  # four more, which nobody would use
+    problem = cpv.PrivacyDistortion(SOURCE, d, 5.0, leakage=measure)
+    best = problem.solve(accuracy="high")
+    matrix = np.where(best.channel.matrix.max(axis=0) < 1e-6, 0.0, best.channel.matrix)
+    answer = problem.certify(matrix / matrix.sum(axis=1, keepdims=True))
+    assert not answer.channel.matrix[:, 4:].any()
+    assert answer.gap < 1e-4 * max(best.upper, 1e-2)
+    assert answer.lower <= best.upper
+
+
+def test_multipliers_of_an_optimum_prove_it_where_outputs_are_left_out():
+    letters = cpv.HammingWaterFilling([0.4, 0.3, 0.2, 0.1], 0.4)
+    solution = letters.solve(accuracy="high")
+    price = solution.duals["budget"]
+    assert letters.certify(solution.channel, {"budget": price}).status == "certified"
+    wrong = letters.certify(solution.channel, {"budget": 2 * price})
+    assert wrong.lower < solution.lower - 0.01
+
+
+WATER = {
+    "variances": cpv.ReverseWaterFilling([4, 1, 0.25], budget=1.25),
+    "covariance": cpv.ReverseWaterFilling([[4, 1], [1, 2]], budget=1.25),
+    "boxes": cpv.BoxWaterFilling([1, 2, 4], [1, 1, 1], total=1),
+    "letters": cpv.HammingWaterFilling([0.4, 0.3, 0.2, 0.1], 0.25),
+}
+
+
+@pytest.mark.parametrize("solve", [False, True])
+@pytest.mark.parametrize("name", WATER)
+def test_a_water_level_is_a_candidate(name, solve):
+    problem = WATER[name]
+    best = problem.solve(accuracy="high")
+    answer = problem.certify(problem.level, solve=solve)
+    assert answer.status == "certified"
+    assert abs(answer.value - best.value) < 1e-6
+    lower = problem.certify(problem.level * 3 / 4, solve=solve)  # too little is poured
+    assert lower.status == "loose"
+    assert lower.lower <= best.upper < lower.upper
+    higher = problem.certify(problem.level * 5 / 4, solve=solve)  # too much: repaired
+    assert higher.lower <= best.upper
+    assert best.lower <= higher.upper < math.inf
+    if name != "letters":
+        poured = problem.certify([float(x) for x in problem.allocation], solve=solve)
+        assert poured.status == "certified"
+
+
+def test_what_is_no_level_is_refused():
+    letters, water = WATER["letters"], WATER["variances"]
+    for problem, candidate, words in [
+        (letters, 0.41, "above every probability"),
+        (letters, -0.1, "out of range"),
+        (letters, "high", "is no number"),
+        (letters, [[1.0, 0.0]], "shape"),
+        (water, 0, "out of range"),
+        (water, [0.5, 0.5], "2 numbers"),
+        (water, np.nan, "out of range"),
+    ]:
+        refused(lambda p=problem, c=candidate: p.certify(c), "candidate", words)
