@@ -27,11 +27,12 @@ except ImportError:  # Windows, which removes and renames no file that is open
 
 __all__ = [
     "WholeFiles", "blocks_of", "file_sum", "is_device", "pending", "reachable", "recovered",
-    "sum_of", "whole_file", "whole_files",
+    "relative", "sum_of", "whole_file", "whole_files",
 ]  # fmt: skip
 
 SCHEMA = "cvxprivacy pending 1"
 BLOCK = 1 << 20
+_BINARY = getattr(os, "O_BINARY", 0)  # of Windows, which else writes other line ends
 _PART = re.compile(r"\.[0-9a-f]{16}\.part\.(.+)", re.DOTALL)
 _JOURNAL = re.compile(r"\.[0-9a-f]{16}\.pending")
 
@@ -156,8 +157,8 @@ class WholeFiles:
             for path, _, file in self._files:
                 self.path = path
                 _named(file)
-                if fcntl is None:
-                    file.close()
+            if fcntl is None:
+                self._closed()
             for folder in folders:
                 _on_disk(folder)
         except BaseException:
@@ -188,8 +189,8 @@ class WholeFiles:
         """Note in a folder what becomes of the parts, wherever they are."""
         lines = [
             {
-                "part": os.path.relpath(entry.part, journal.parent),
-                "target": os.path.relpath(entry.target, journal.parent),
+                "part": relative(entry.part, journal.parent),
+                "target": relative(entry.target, journal.parent),
                 "sha256": entry.sha256,
             }
             for entry in entries
@@ -203,10 +204,15 @@ class WholeFiles:
 
     def close(self) -> None:
         """Close the files, and remove what has no name of its own."""
+        if fcntl is None:
+            self._closed()
         for _, _, file in self._files:
             if not self._keeps_parts:
                 with suppress(OSError):
                     Path(file.name).unlink(missing_ok=True)
+        self._closed()  # only now are the locks given up
+
+    def _closed(self) -> None:
         for file in [*(file for *_, file in self._files), *(file for _, file in self._others)]:
             with suppress(OSError):  # of a full disk, which was told of before
                 file.close()
@@ -222,6 +228,13 @@ def is_device(path: str | os.PathLike[str]) -> bool:
     return device or (target.exists() and not target.is_file())  # /dev/stdout may be a file
 
 
+def relative(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> str:
+    """Return a path as seen from a folder, with slashes; of another drive, as it is."""
+    with suppress(ValueError):
+        path = os.path.relpath(path, folder)
+    return Path(path).as_posix()
+
+
 def _opened(name: Path, permissions: int, **how: Any) -> IO[Any]:
     """Open a file without a name where there are such, else of this one, and lock it."""
     try:
@@ -231,7 +244,7 @@ def _opened(name: Path, permissions: int, **how: Any) -> IO[Any]:
     except (AttributeError, OSError) as error:  # another system, or a file system without them
         if isinstance(error, FileNotFoundError | PermissionError | NotADirectoryError):
             raise
-        handle = os.open(name, os.O_CREAT | os.O_EXCL | os.O_RDWR, permissions)
+        handle = os.open(name, os.O_CREAT | os.O_EXCL | os.O_RDWR | _BINARY, permissions)
     if fcntl is not None:
         with suppress(OSError):  # a file system without locks
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -434,9 +447,12 @@ def _claimed(path: Path) -> Iterator[bool]:
     except OSError:
         yield path.is_symlink()
         return
+    if fcntl is None:  # there is no lock, and no open file is removed
+        os.close(handle)
+        yield True
+        return
     try:
-        if fcntl is not None:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         ended = path.is_symlink() or os.fstat(handle).st_nlink > 0
     except OSError:
         ended = False

@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
-from cvxprivacy.files import BLOCK, file_sum, is_device, pending, sum_of
+from cvxprivacy.files import BLOCK, file_sum, is_device, pending, relative, sum_of
 
 __all__ = ["CheckedSet", "House", "checked_set"]
 
@@ -85,7 +85,7 @@ class House:
             "key": self.key,
             "files": {
                 option: {
-                    "name": os.path.relpath(os.path.realpath(path), folder),
+                    "name": relative(os.path.realpath(path), folder),
                     "sha256": sum_of(part),
                 }
                 for option, (path, part) in written.items()

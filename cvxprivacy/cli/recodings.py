@@ -82,7 +82,7 @@ def placed(counting: Mapping[str, Any], folder: str | os.PathLike[str]) -> dict[
     for key in ("groups", "hierarchy"):
         if isinstance(relocated.get(key), Mapping):
             relocated[key] = {
-                name: str(Path(folder) / value) if isinstance(value, str) else value
+                name: (Path(folder) / value).as_posix() if isinstance(value, str) else value
                 for name, value in relocated[key].items()
             }
     return relocated

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from cvxprivacy.cli.options import (
 )
 from cvxprivacy.cli.recodings import placed, resolved, stated
 from cvxprivacy.errors import InputError
+from cvxprivacy.files import relative
 
 if TYPE_CHECKING:
     from cvxprivacy.formulations.channel import ChannelProblem
@@ -253,12 +254,9 @@ def problem_text(path: str, data: Mapping[str, Any], table: str, reading: Mappin
     from cvxprivacy.cli.toml import written
 
     folder = os.path.realpath(Path(path).absolute().parent)
-    place: str | Path = Path(table).absolute()
-    with suppress(ValueError):  # of another drive
-        place = os.path.relpath(place, folder)
     how = {name: value for name, value in reading.items() if value is not None}
-    files = placed(data["source"], os.path.relpath(Path.cwd(), folder))
-    source = {"table": Path(place).as_posix(), **files, **how}
+    files = placed(data["source"], relative(Path.cwd(), folder))
+    source = {"table": relative(Path(table).absolute(), folder), **files, **how}
     try:
         return written({**data, "source": source})
     except InputError as error:

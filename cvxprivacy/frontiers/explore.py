@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import closing
+from pathlib import Path
 from typing import Any, Protocol
 
 from joblib import Parallel, delayed
@@ -166,8 +167,9 @@ class Checkpoint:
             return
         self._path = os.fspath(path)
         try:
-            self._handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
-            os.fchmod(self._handle, 0o600)  # it may have stood there, empty and open to all
+            flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
+            self._handle = os.open(self._path, flags, 0o600)
+            Path(self._path).chmod(0o600)  # it may have stood there, empty and open to all
         except OSError as error:
             problem = f"{self._path!r} cannot be opened ({error.strerror})"
             raise InputError("checkpoint", problem, "pass a file in a folder that exists") from None

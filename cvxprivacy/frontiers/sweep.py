@@ -12,9 +12,11 @@ import os
 import struct
 import warnings
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from cvxprivacy.errors import InfeasibleError, InputError
 from cvxprivacy.exact import Real
@@ -368,8 +370,11 @@ def _search(
     )
 
 
-def _numbers(values: Iterable[Any], problem: ParametricProblem, argument: str) -> list[Number]:
+def _numbers(values: Any, problem: ParametricProblem, argument: str) -> list[Number]:
     """Return numbers at which the problem can be stated, in order."""
+    if np.ndim(values) != 1:
+        remedy = "pass a list of them, such as numpy.linspace(0, 1, 11)"
+        raise InputError(argument, f"{values!r} is no list of numbers", remedy, value=values)
     numbers = {typed(x, argument, negative=True, where=i) for i, x in enumerate(values)}
     for x in numbers:
         problem.at(x)  # refuses what cannot be typed

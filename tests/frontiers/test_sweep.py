@@ -63,3 +63,12 @@ def test_a_sweep_says_which_problem_is_infeasible():
         with pytest.raises(cpv.InputError) as refused:
             cpv.sweep(problems)
         assert refused.value.argument == "problems"
+
+
+@pytest.mark.parametrize("points", [3, 0.1, "0.1", [[0.1]]])
+def test_points_are_a_list_of_numbers(points):
+    problem = cpv.PrivacyDistortion(
+        cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]]), cpv.hamming(2), budget=0.1
+    )
+    with pytest.raises(cpv.InputError, match=r"points: .* is no list of numbers; pass a list"):
+        cpv.frontier(problem, points=points)
