@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy.typing import Solution
 
 LETTERS = 1_000_000
 
@@ -41,7 +42,7 @@ def seconds(function) -> float:
 def test_a_million_letters(benchmark, name):
     p = laws()[name]
 
-    def solve() -> cpv.Solution:
+    def solve() -> Solution:
         return cpv.HammingWaterFilling(p, 0.3 * (1 - p.max())).solve()
 
     solution = solve()

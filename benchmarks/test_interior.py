@@ -107,7 +107,7 @@ MEASURES = {
     "hockey-stick": cpv.leakage.HockeyStick(1.25),
     "earth mover": cpv.leakage.EarthMover(),
     "guessing": cpv.leakage.GuessingProbability(),
-    "maximal": cpv.leakage.MaximalLeakageOf("W"),
+    "maximal": cpv.leakage.Maximal("W"),
 }
 
 

@@ -1,4 +1,5 @@
-# The public names, once: type checkers read them here, and each is loaded when it is first used.
+# The names that a user constructs or calls, once: type checkers read them here, and each is loaded
+# when it is first used.  Classes of what comes back are in cvxprivacy.typing.
 
 from . import (
     leakage as leakage,
@@ -7,7 +8,6 @@ from . import (
     study as study,
     style as style,
 )
-from .certificates.certificate import Certificate as Certificate
 from .criteria import (
     Criterion as Criterion,
     DeltaDisclosure as DeltaDisclosure,
@@ -56,35 +56,19 @@ from .frontiers.surface import (
     surface as surface,
 )
 from .frontiers.sweep import (
-    Sweep as Sweep,
     frontier as frontier,
     sweep as sweep,
 )
-from .microdata.audit import (
-    Audit as Audit,
-    audit as audit,
-)
-from .microdata.compare import (
-    Comparison as Comparison,
-    compare as compare,
-)
-from .microdata.drawn_table import (
-    DrawnTable as DrawnTable,
-    release_table as release_table,
-)
+from .microdata.audit import audit as audit
+from .microdata.compare import compare as compare
+from .microdata.drawn_table import release_table as release_table
 from .microdata.full_domain import (
     full_domain as full_domain,
     price_of_determinism as price_of_determinism,
 )
-from .microdata.generalisation import (
-    Generalisation as Generalisation,
-    Hierarchy as Hierarchy,
-)
+from .microdata.generalisation import Hierarchy as Hierarchy
 from .microdata.intervals import optimal_intervals as optimal_intervals
-from .microdata.recoded_key import (
-    KeyRecoding as KeyRecoding,
-    recoded_key as recoded_key,
-)
+from .microdata.recoded_key import recoded_key as recoded_key
 from .microdata.untouched import untouched as untouched
 from .model import (
     information as information,
@@ -104,14 +88,8 @@ from .model.gaussian import GaussianSource as GaussianSource
 from .programs.parameter import Parameter as Parameter
 from .release.channel import Channel as Channel
 from .release.decoder import Decoder as Decoder
-from .release.estimation import Estimate as Estimate
 from .release.gaussian import GaussianRelease as GaussianRelease
-from .release.hamming import HammingChannel as HammingChannel
-from .results.enclosure import Enclosure as Enclosure
-from .results.price import Price as Price
 from .results.recount import recount as recount
-from .results.solution import GaussianSolution as GaussianSolution, Solution as Solution
-from .solvers.watch import Progress as Progress
 from .tables import datasets as datasets
 from .tables.bins import Bins as Bins
 from .tables.groups import Groups as Groups

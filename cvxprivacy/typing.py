@@ -1,4 +1,4 @@
-"""Types to annotate programs and criteria of one's own with.
+"""Classes of what comes back, and types to annotate programs and criteria of one's own with.
 
 ``Formulation`` is what :meth:`ChannelProblem.formulation` returns; what
 :meth:`Criterion.constraints` returns is a mapping of names to ``Rule``.
@@ -22,19 +22,36 @@
 0.2781
 """
 
+from cvxprivacy.certificates.certificate import Certificate
 from cvxprivacy.formulations.problem import Formulation
+from cvxprivacy.frontiers.sweep import Sweep
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.quantity import Quantity
 from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds, Rule
+from cvxprivacy.release.estimation import Estimate
+from cvxprivacy.release.hamming import HammingChannel
+from cvxprivacy.results.enclosure import Enclosure
+from cvxprivacy.results.price import Price
+from cvxprivacy.results.solution import GaussianSolution, Solution
+from cvxprivacy.solvers.watch import Progress
 
 __all__ = [
     "Alphabet",
     "Auxiliary",
+    "Certificate",
     "Constraint",
+    "Enclosure",
     "EntryBounds",
+    "Estimate",
     "Expression",
     "Formulation",
+    "GaussianSolution",
+    "HammingChannel",
+    "Price",
+    "Progress",
     "Quantity",
     "Rule",
+    "Solution",
+    "Sweep",
 ]

@@ -23,7 +23,7 @@ from scipy.stats import norm
 import cvxprivacy as cpv
 from cvxprivacy import style
 from cvxprivacy.sdc.partitions import hansen_mukherjee, mdav, means, mu_approx
-from cvxprivacy.sdc.risk import leakage
+from cvxprivacy.sdc.risk import estimated_leakage
 from cvxprivacy.study import claim, run
 
 RHO, STEP, PLACES = 0.95, 0.15, (0.05, 0.15, 0.3, 0.5, 0.7, 0.9)  # D of the optimal releases
@@ -68,7 +68,7 @@ def study(*, quick: bool = False, seed: int = 20100822):
         for method, (partition, *_) in METHODS.items():
             labels = partition(x, round(share * records))
             released = means(x[:, None], labels)[:, 0]
-            guess = leakage(w, released, step=STEP, units="nats")
+            guess = estimated_leakage(w, released, step=STEP, units="nats")
             seen = (((x - released) ** 2).mean() / x.var(), guess.value, guess.standard_error)
             rows.append((share, method, labels.max() + 1, *of_sample(x, labels), *seen))
     names = ("k/n", "method", "groups", "D", "R", "D seen", "R seen", "error")

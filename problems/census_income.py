@@ -31,7 +31,7 @@ from scipy.optimize import brentq
 
 import cvxprivacy as cpv
 from cvxprivacy import style
-from cvxprivacy.sdc.risk import leakage
+from cvxprivacy.sdc.risk import estimated_leakage
 from cvxprivacy.study import claim, run
 
 SENSITIVE = ["TAXINC", "WSALVAL"]
@@ -65,7 +65,7 @@ def revealed(source, noise):
 def measured(w, x):
     """I(W; Ŵ) in bits by nearest neighbours; Ŵ, the best linear guess, tells no more than X̂."""
     x = np.column_stack([np.ones(len(x)), x])
-    return leakage(w, x @ np.linalg.lstsq(x, w, rcond=None)[0], method="neighbours").value
+    return estimated_leakage(w, x @ np.linalg.lstsq(x, w, rcond=None)[0], method="neighbours").value
 
 
 def study():

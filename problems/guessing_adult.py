@@ -36,7 +36,7 @@ MEASURES = {
     "total variation": cpv.leakage.TotalVariation(),
     "guessing probability": cpv.leakage.GuessingProbability(),
     "Sibson, order 2": cpv.leakage.Sibson(2),
-    "maximal leakage, exp": cpv.leakage.MaximalLeakageOf("W"),
+    "maximal leakage, exp": cpv.leakage.Maximal("W"),
 }
 INFORMATION, CHI, _, SHIFT, GUESS, SIBSON, MAXIMAL = MEASURES
 SHARES, CHOSEN = (0.0, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8), 0.2  # of the distortion of a constant

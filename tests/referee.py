@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-import cvxprivacy as cpv
 from cvxprivacy.additive import dense
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.expression import Expression
 from cvxprivacy.solvers.strategy_generation import Relaxed
+from cvxprivacy.typing import Solution
 from tests.second_checker.measures import Measure
 
 
@@ -105,7 +105,7 @@ def exact_linear(
     return Fraction(term.constant) + value / denominator / sum(map(sum, law))
 
 
-def size_of(program: ChannelProgram, solution: cpv.Solution) -> float:
+def size_of(program: ChannelProgram, solution: Solution) -> float:
     """Return the size by which the gap is judged, from its definition."""
     values = [steps_of(program, part) for part in program.objectives.values()]
     step, most, least = (np.array(column) for column in zip(*values, strict=True))
@@ -151,7 +151,7 @@ def means_of(program: ChannelProgram, dual: Any) -> dict[str, float]:
     return {first: max(1.0 - total, 0.0), **means}
 
 
-def by_hand(problem: Any, solution: cpv.Solution | None = None) -> None:
+def by_hand(problem: Any, solution: Solution | None = None) -> None:
     """Compare a solution with the paper's program, ``problem.problem``, solved by CVXPY alone."""
     solution, shown = solution or problem.solve(), problem.problem
     assert shown.is_dcp(dpp=True)
@@ -173,7 +173,7 @@ def by_hand(problem: Any, solution: cpv.Solution | None = None) -> None:
 
 
 def check(
-    solution: cpv.Solution,
+    solution: Solution,
     *,
     problem: Any = None,
     status: str = "certified",

@@ -17,7 +17,7 @@ from cvxprivacy.criteria.bounded_leakage import independent
 from cvxprivacy.criteria.counts import Counts, Verdict, disclosure, leaked
 from cvxprivacy.criteria.decisions import common, within
 from cvxprivacy.exact import FloatArray, Real, rational
-from cvxprivacy.leakage import MaximalLeakageOf
+from cvxprivacy.leakage import Maximal
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.lettering import Lettering, Wording
 from cvxprivacy.programs.notation import tex
@@ -226,7 +226,7 @@ class PointwiseMaximalLeakage(Criterion):
 
     def verdict(self, table: Counts) -> Verdict:
         how: dict[str, Any] = {"reference": table.reference}
-        values = np.log(leaked(MaximalLeakageOf(), table.joint, **how))
+        values = np.log(leaked(Maximal(), table.joint, **how))
         return _ratio_verdict(table, values, rational(self.epsilon), below=False)
 
     def stated(self, of: Lettering) -> str:
@@ -295,7 +295,7 @@ class MaximalLeakage(Criterion):
     """log Σ_x̂ max_s p(x̂ | s) ≤ b: maximal leakage of all that is encoded.
 
     Issa, Wagner and Kamath, *An Operational Approach to Information Leakage*, IEEE Transactions on
-    Information Theory 66, 2020.  That of W alone is :class:`cvxprivacy.leakage.MaximalLeakageOf`.
+    Information Theory 66, 2020.  That of W alone is :class:`cvxprivacy.leakage.Maximal`.
 
     Parameters
     ----------

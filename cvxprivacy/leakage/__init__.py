@@ -20,7 +20,7 @@ from cvxprivacy.leakage.f_information import (
 )
 from cvxprivacy.leakage.gain import Gain, GuessingProbability
 from cvxprivacy.leakage.polyhedral import Polyhedral
-from cvxprivacy.leakage.sibson import MaximalLeakageOf, Sibson
+from cvxprivacy.leakage.sibson import Maximal, Sibson
 from cvxprivacy.leakage.smooth import Smooth
 from cvxprivacy.leakage.transport import EarthMover
 
@@ -34,7 +34,7 @@ __all__ = [
     "HockeyStick",
     "JensenShannon",
     "Leakage",
-    "MaximalLeakageOf",
+    "Maximal",
     "MutualInformation",
     "Polyhedral",
     "PowerDivergence",
@@ -48,7 +48,7 @@ __all__ = [
 _ALL = (
     *(MutualInformation, ChiSquared, SquaredHellinger, TotalVariation, HockeyStick),
     *(VinczeLeCam, JensenShannon, PowerDivergence, FInformation),
-    *(EarthMover, Gain, GuessingProbability, Sibson, MaximalLeakageOf),
+    *(EarthMover, Gain, GuessingProbability, Sibson, Maximal),
 )
 MEASURES: dict[str, type[Leakage]] = {measure.__name__: measure for measure in _ALL}
 
@@ -69,7 +69,7 @@ _BY_KIND: dict[str, Callable[[Any], Leakage]] = {  # of what proofs store of a m
     "transport": lambda data: EarthMover(_exactly(data["ground"])),
     "gain": lambda data: Gain(_exactly(data["matrix"])),
     "Sibson": lambda data: Sibson(Fraction(data["order"])),
-    "maximal leakage": lambda data: MaximalLeakageOf(),
+    "maximal leakage": lambda data: Maximal(),
 }
 
 

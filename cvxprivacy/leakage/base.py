@@ -150,7 +150,7 @@ class Leakage(Frozen):
     >>> import cvxprivacy as cpv
     >>> import numpy as np
     >>> joint = np.array([[0.4, 0.1], [0.1, 0.4]])
-    >>> for kind in ("ChiSquared", "TotalVariation", "GuessingProbability", "MaximalLeakageOf"):
+    >>> for kind in ("ChiSquared", "TotalVariation", "GuessingProbability", "Maximal"):
     ...     measure = cpv.leakage.MEASURES[kind]()
     ...     print(f"{measure.total(joint):.2f} {measure.meaning}")
     0.36 mean square contingency: no function of W is told with a larger R²

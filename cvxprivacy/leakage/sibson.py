@@ -27,7 +27,7 @@ from cvxprivacy.leakage.smooth import Curvature, Smooth, relative_change
 from cvxprivacy.model.information import nat
 from cvxprivacy.validation import typed
 
-__all__ = ["MaximalLeakageOf", "Sibson"]
+__all__ = ["Maximal", "Sibson"]
 
 _MOST = 1e9  # orders, beyond which norms are the greatest entry to nine digits
 _GUARD = 1e-30  # least ratio
@@ -126,7 +126,7 @@ class Sibson(_Norm, Smooth):
     meaning = "how many times likelier x̂ makes the values of W, in the mean of order α"
 
     def __init__(self, order: Real) -> None:
-        remedy = f"pass a number > 1 and < {_MOST:g}: MutualInformation and MaximalLeakageOf are "
+        remedy = f"pass a number > 1 and < {_MOST:g}: MutualInformation and Maximal are "
         remedy += "its limits"
         self.order = typed(order, "order", below=_MOST, remedy=remedy)
         if not self.order > 1:
@@ -222,7 +222,7 @@ class Sibson(_Norm, Smooth):
         return f"Sibson({self._order:g})"
 
 
-class MaximalLeakageOf(_Norm, Polyhedral):
+class Maximal(_Norm, Polyhedral):
     """Σ_x̂ max_w p(x̂ | w), the exponential of the maximal leakage of W.
 
     The most by which seeing x̂ multiplies the chance of guessing any function of W.  The criterion
@@ -245,7 +245,7 @@ class MaximalLeakageOf(_Norm, Polyhedral):
 
     >>> import cvxprivacy as cpv
     >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
-    >>> most = cpv.leakage.MaximalLeakageOf("W")
+    >>> most = cpv.leakage.Maximal("W")
     >>> problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.2, leakage=most)
     >>> solution = problem.solve()
     >>> round(solution.value, 4), round(most.information(solution.value), 4)
@@ -289,7 +289,7 @@ class MaximalLeakageOf(_Norm, Polyhedral):
         return Recourse(level, np.zeros(size), np.eye(1, size + 1)[0])
 
     def __repr__(self) -> str:
-        return 'MaximalLeakageOf("W")'
+        return 'Maximal("W")'
 
 
 def _some(scores: FloatArray) -> FloatArray:

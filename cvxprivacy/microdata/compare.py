@@ -35,8 +35,8 @@ from cvxprivacy.sdc.loss import information_loss, probabilistic_loss
 from cvxprivacy.sdc.partitions import mdav
 from cvxprivacy.sdc.risk import (
     distance_linkage,
+    estimated_leakage,
     interval_disclosure,
-    leakage as estimated_leakage,
     score,
 )
 from cvxprivacy.tables.arrays import (

@@ -16,7 +16,7 @@ from cvxprivacy.microdata.measures import extremes
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.information import bias_in_words
 from cvxprivacy.results.solution import GaussianSolution, Solution
-from cvxprivacy.sdc.risk import Leakage
+from cvxprivacy.sdc.risk import EstimatedLeakage
 from cvxprivacy.validation import one_of
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Point:
     distortion : float
         E ‖x − x̂‖² with each attribute in units of its variance, divided by their number: the
         mean share of the variance that is error.
-    leakage : Leakage
+    leakage : EstimatedLeakage
         I(W; X̂) of the records by nearest neighbours, W and X̂ as they are.
     cut : float
         The same of the table cut into cells: x̂ is the mean of its cell.
@@ -70,7 +70,7 @@ class Point:
     method: str
     setting: str
     distortion: float
-    leakage: Leakage
+    leakage: EstimatedLeakage
     cut: float
     risk: float
     optimum: float

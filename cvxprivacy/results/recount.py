@@ -73,7 +73,7 @@ def recount(
     Parameters
     ----------
     document : mapping
-        A proof, as :meth:`cvxprivacy.Certificate.document` returns it.
+        A proof, as :meth:`~cvxprivacy.typing.Certificate.document` returns it.
     frame : frame of any kind
         The table, as :meth:`cvxprivacy.DiscreteSource.from_table` takes it.
     part : callable, optional

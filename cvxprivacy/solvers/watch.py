@@ -80,7 +80,7 @@ class Watch:
         if time_limit is not None:
             time_limit = number(time_limit, "time_limit", zero=False)
         if progress is not None and not callable(progress):
-            remedy = "pass a function of one cvxprivacy.Progress"
+            remedy = "pass a function of one cvxprivacy.typing.Progress"
             raise InputError("progress", f"{progress!r} is no function", remedy, value=progress)
         self.began, self.limit = time.monotonic(), time_limit
         self.progress, self.verbose = progress, verbose

@@ -9,10 +9,11 @@ import numpy as np
 from flint import arb, ctx as flint_context, fmpq
 
 import cvxprivacy as cpv
+from cvxprivacy.typing import Solution
 from tests import referee
 
 
-def exact_channel(solution: cpv.Solution) -> list[list[Fraction]]:
+def exact_channel(solution: Solution) -> list[list[Fraction]]:
     primal = solution.certificate.primal
     return [[Fraction(int(k), primal.denominator) for k in row] for row in primal.numerators]
 
@@ -152,7 +153,7 @@ def kl(joint, p):
     return cp.sum(cp.rel_entr(joint, p[:, None] @ q), axis=0), cp.sum(joint, axis=0)
 
 
-def least(*criteria, **options) -> cpv.Solution:
+def least(*criteria, **options) -> Solution:
     solution = cpv.MinimumDistortion(SOURCE, ORDINAL, criteria, **options).solve(accuracy="high")
     referee.check(solution)
     return solution

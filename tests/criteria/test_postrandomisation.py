@@ -10,13 +10,14 @@ import pandas as pd
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy.typing import Solution
 from tests import referee
 from tests.criteria.definitions import COUNTS, ORDINAL, SOURCE, kl, satisfied
 from tests.refusals import refused
 
 
 def test_the_price_of_floors():
-    def solve(p) -> cpv.Solution:
+    def solve(p) -> Solution:
         criteria = [cpv.KeepProbability(p), cpv.PreserveMarginal()]
         problem = cpv.PrivacyDistortion(SOURCE, ORDINAL, budget=0.5, criteria=criteria)
         return problem.solve(accuracy="high")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy.typing import Solution
 from tests import referee
 
 CASES = (None, "decoder", "both")
@@ -39,7 +40,7 @@ def information(joint: np.ndarray, a: str, b: str, value: str = "") -> float:
 class Played:
     """A solution's release played on the source: p(w, x, z, u), and the x̂ of every u and z."""
 
-    def __init__(self, problem: cpv.RateDistortionEquivocation, solution: cpv.Solution) -> None:
+    def __init__(self, problem: cpv.RateDistortionEquivocation, solution: Solution) -> None:
         self.problem, source, channel = problem, problem.source, solution.channel
         self.unit = math.log(2.0) if problem.units == "bits" else 1.0
         law = source.law if source.law.ndim == 3 else source.law[:, :, None]
@@ -130,7 +131,7 @@ def agree(problem, solution, tolerance: float = 1e-9) -> Played:
     return played
 
 
-def solved(problem, accuracy: str = "high", *, by_hand: bool = False) -> cpv.Solution:
+def solved(problem, accuracy: str = "high", *, by_hand: bool = False) -> Solution:
     """Solve, referee (beside CVXPY, if asked), recompute."""
     solution = problem.solve(accuracy=accuracy)
     referee.check(solution, problem=problem if by_hand else None)

@@ -30,7 +30,7 @@ MEASURES = [
     L.VinczeLeCam(), L.JensenShannon(), L.PowerDivergence(1.5),
     L.FInformation([(1, 1, 0.5, 0.5, 0, 1), (2, 2, 1, -3, 1, 0.5), (1, 0.4, 2, 1, 0, 1)]),
     L.EarthMover(), L.GuessingProbability(), L.Gain([[1, 0, 0.5], [0, 1, 0.5]]),
-    L.Sibson(2), L.MaximalLeakageOf(),
+    L.Sibson(2), L.Maximal(),
 ]  # fmt: skip
 DECODED = [
     cpv.TCloseness(0.4), cpv.DeltaDisclosure(2.0), cpv.LDiversity(1.1), cpv.KAnonymity(1.5),

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy.typing import Solution
 from cvxprivacy_verifier import verify
 from cvxprivacy_verifier.balls import ceil, floor
 from cvxprivacy_verifier.statement import stated
@@ -40,11 +41,11 @@ def sources(*laws: Any) -> list[cpv.DiscreteSource]:
     return [cpv.DiscreteSource.from_counts(law) for law in laws]
 
 
-def document(solution: cpv.Solution) -> Any:
+def document(solution: Solution) -> Any:
     return json.loads(json.dumps(solution.certificate.document()))
 
 
-def refereed(solution: cpv.Solution) -> None:
+def refereed(solution: Solution) -> None:
     referee.check(solution)
     lower, upper, status = check(document(solution))
     assert status == solution.status

@@ -81,7 +81,7 @@ LEAKS = cpv.leakage
 FROM_NO_LEAKAGE = {  # where letters look alike, so that the first point is no constant
     "hockey-stick": (LEAKS.HockeyStick(1.25), 0.0, 20),
     "guess": (LEAKS.GuessingProbability(), 164 / 357, 20),
-    "maximal": (LEAKS.MaximalLeakageOf(), 1.0, 25),
+    "maximal": (LEAKS.Maximal(), 1.0, 25),
     "variation": (LEAKS.TotalVariation(), 0.0, 20),
     "Sibson": (LEAKS.Sibson(2), 1.0, 55),
 }

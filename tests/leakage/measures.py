@@ -89,7 +89,7 @@ MEASURES: dict[str, tuple[cpv.leakage.Leakage, Callable[[Law], float]]] = {
     "Sibson 2": (cpv.leakage.Sibson(2), sibson(2.0)),
     "Sibson 3.5": (cpv.leakage.Sibson(3.5), sibson(3.5)),
     "maximal": (
-        cpv.leakage.MaximalLeakageOf("W"),
+        cpv.leakage.Maximal("W"),
         lambda law: float((law / law.sum(axis=1, keepdims=True)).max(axis=0).sum()),
     ),
 }

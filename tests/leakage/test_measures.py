@@ -336,7 +336,7 @@ def test_sibson_information_between_shannon_and_maximal_leakage() -> None:
 
     shannon = cpv.leakage.MutualInformation().value(law, prior).sum()
     assert information(cpv.leakage.Sibson(1 + 1e-6)) == pytest.approx(shannon, abs=1e-5)
-    largest = information(cpv.leakage.MaximalLeakageOf("W"))
+    largest = information(cpv.leakage.Maximal("W"))
     assert information(cpv.leakage.Sibson(2000)) == pytest.approx(largest, abs=1e-2)
     middle = cpv.leakage.Sibson(2)
     assert shannon < information(middle) < largest
@@ -386,7 +386,7 @@ def test_literature_names_are_their_constraints() -> None:
     one = least(source, d, [cpv.LocalInformationPrivacy(0.3)]).solve()
     assert one.value == pytest.approx(least(source, d, [cpv.DeltaDisclosure(0.3)]).solve().value)
     pointwise = least(source, d, [cpv.PointwiseMaximalLeakage(0.3)]).solve()
-    rule = cpv.PerLetter(cpv.leakage.MaximalLeakageOf("W"), math.exp(0.3))
+    rule = cpv.PerLetter(cpv.leakage.Maximal("W"), math.exp(0.3))
     assert pointwise.value == pytest.approx(least(source, d, [rule]).solve().value, abs=1e-6)
     assert pointwise.value <= one.value + 1e-7
 
@@ -403,7 +403,7 @@ def test_literature_names_are_their_constraints() -> None:
         (lambda: cpv.leakage.Sibson(1e300), "order"),
         (lambda: cpv.leakage.Sibson(2).information(0.0), "total"),
         (lambda: cpv.leakage.Sibson(2).sum_of(1e6), "information"),
-        (lambda: cpv.leakage.MaximalLeakageOf("X"), "of"),
+        (lambda: cpv.leakage.Maximal("X"), "of"),
         (lambda: cpv.leakage.EarthMover("near"), "ground"),
         (lambda: cpv.leakage.EarthMover([[0, 1], [1, 2]]), "ground"),
         (lambda: cpv.leakage.EarthMover([[0, -1], [1, 0]]), "ground"),

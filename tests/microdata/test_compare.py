@@ -68,7 +68,9 @@ def test_points_mean_what_they_say(result):
     assert point.il == loss.information_loss(x, masked).total
     assert point.linkage == risk.distance_linkage(x, masked)
     assert point.interval == risk.interval_disclosure(x, masked)
-    assert point.leakage == risk.leakage(frame["pay"].to_numpy(), masked, method="neighbours")
+    assert point.leakage == risk.estimated_leakage(
+        frame["pay"].to_numpy(), masked, method="neighbours"
+    )
     shares = {"linkage": point.linkage, "interval": point.interval}
     assert point.score == pytest.approx(risk.score(point.pil, **shares))
     untouched = named["mine", "1"]

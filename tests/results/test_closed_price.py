@@ -12,12 +12,13 @@ import pytest
 
 import cvxprivacy as cpv
 from cvxprivacy.results.closed_price import ClosedFormPrice
+from cvxprivacy.typing import Price
 from tests.lengths import rest_at_length
 
 SPECTRUM = np.array([4.0, 1.0, 0.25])
 
 
-def price(problem: Any) -> cpv.Price:
+def price(problem: Any) -> Price:
     (outcome,) = problem.solve().prices.values()
     return outcome
 

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import rel_entr
 
 import cvxprivacy as cpv
+from cvxprivacy.typing import GaussianSolution
 
 BITS = np.log(2.0)
 
@@ -53,7 +54,7 @@ def letters(source, channel):
     return q, i1, -rel_entr(joint / q, 1.0).sum(axis=0) / BITS
 
 
-def proved(solution: cpv.GaussianSolution) -> None:
+def proved(solution: GaussianSolution) -> None:
     """Raise AssertionError unless the proof holds and is tight."""
     assert solution.status == "certified", solution
     assert solution.lower <= solution.upper <= solution.lower + 1e-6

@@ -13,8 +13,8 @@ from hypothesis import given, settings, strategies as st
 import cvxprivacy as cpv
 from cvxprivacy.sdc.risk import (
     distance_linkage,
+    estimated_leakage,
     interval_disclosure,
-    leakage,
     probabilistic_linkage,
     score,
 )
@@ -147,12 +147,12 @@ def gaussian(rho, n, seed=0):
 def test_leakage_of_gaussians(rho):
     w, x = gaussian(rho, 20_000)
     exact = -0.5 * math.log(1 - rho**2)
-    near = leakage(w, x, method="neighbours", units="nats")
+    near = estimated_leakage(w, x, method="neighbours", units="nats")
     assert near.value == pytest.approx(exact, abs=4 * near.standard_error + 0.01)
-    cut = leakage(w, x, units="nats")
+    cut = estimated_leakage(w, x, units="nats")
     assert cut.raw > cut.value
     assert cut.value == pytest.approx(exact, abs=4 * cut.standard_error + 0.03)
-    coarse = leakage(w, x, step=1.0, units="nats")  # cutting can only lose
+    coarse = estimated_leakage(w, x, step=1.0, units="nats")  # cutting can only lose
     assert coarse.value < exact + 3 * coarse.standard_error
     assert cut.value < exact + 3 * cut.standard_error + 0.01
     if rho:
@@ -163,19 +163,19 @@ def test_the_bias_of_sparse_cells_is_mostly_removed():
     values, raw = [], []
     for seed in range(5):
         w, x = gaussian(0.0, 5000, seed)
-        outcome = leakage(w, x, units="nats")
+        outcome = estimated_leakage(w, x, units="nats")
         values.append(outcome.value)
         raw.append(outcome.raw)
     assert np.mean(raw) > 0.14
     assert np.mean(values) < 0.035
-    assert leakage([1.0], [2.0]).value == 0.0
+    assert estimated_leakage([1.0], [2.0]).value == 0.0
 
 
 def test_leakage_of_several_attributes():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(6000, 2))
     w = np.column_stack([x[:, 0] + rng.normal(size=6000), rng.normal(size=6000)])
-    outcome = leakage(w, x, method="neighbours", units="nats")
+    outcome = estimated_leakage(w, x, method="neighbours", units="nats")
     assert outcome.value == pytest.approx(math.log(2) / 2, abs=0.08)
     table = cpv.GaussianSource(np.cov(np.column_stack([w, x]).T), sensitive=[0, 1], key=[2, 3])
     assert outcome.value == pytest.approx(table.information(units="nats"), abs=0.08)
@@ -187,26 +187,26 @@ def test_leakage_of_letters_is_the_plug_in():
     w, x = (np.repeat(v.ravel(), joint.ravel()) for v in np.indices(joint.shape))
     order = rng.permutation(len(w))
     illness, band = np.array(["ill", "well"])[w[order]], np.array(["a", "b", "c"])[x[order]]
-    outcome = leakage(illness, band)
+    outcome = estimated_leakage(illness, band)
     assert outcome.raw == pytest.approx(cpv.information.mutual_information(joint))
 
     # the jackknife, one record left out after the other
     def without(i):
         keep = np.arange(len(w)) != i
-        return leakage(illness[keep], band[keep]).raw
+        return estimated_leakage(illness[keep], band[keep]).raw
 
     n = len(w)
     jackknife = (n - 1) * (np.mean([without(i) for i in range(n)]) - outcome.raw)
     assert outcome.bias == pytest.approx(jackknife, abs=1e-9)
     assert outcome.bias == pytest.approx(cpv.information.miller_madow(joint), rel=0.3)
     frame = pd.DataFrame({"illness": illness, "band": band})
-    assert leakage(frame[["illness"]], frame[["band"]]).raw == pytest.approx(outcome.raw)
+    assert estimated_leakage(frame[["illness"]], frame[["band"]]).raw == pytest.approx(outcome.raw)
     # numbers as letters, and beside letters
-    assert leakage(w, x, step=None).raw == pytest.approx(outcome.raw)
+    assert estimated_leakage(w, x, step=None).raw == pytest.approx(outcome.raw)
     mixed = pd.DataFrame({"band": band, "same": x[order].astype(float)})
-    assert leakage(frame[["illness"]], mixed, step=0.5).raw == pytest.approx(outcome.raw)
+    assert estimated_leakage(frame[["illness"]], mixed, step=0.5).raw == pytest.approx(outcome.raw)
     # neighbours of letters: many ties, no distances
-    near = leakage(illness, band, method="neighbours")
+    near = estimated_leakage(illness, band, method="neighbours")
     assert near.value == pytest.approx(outcome.raw - outcome.bias, abs=0.03)
 
 
@@ -214,12 +214,12 @@ def test_leakage_of_a_release_that_is_partly_discrete():
     """W Gaussian, X̂ its sign: I = H(sign) = 1 bit; or W itself half of the time."""
     w, _ = gaussian(0.5, 20_000, seed=3)
     sign = (w > 0).astype(float)
-    assert leakage(w, sign, method="neighbours").value == pytest.approx(1.0, abs=0.02)
-    assert leakage(w, sign, step=[0.15, 1.0]).value == pytest.approx(1.0, abs=0.02)
+    assert estimated_leakage(w, sign, method="neighbours").value == pytest.approx(1.0, abs=0.02)
+    assert estimated_leakage(w, sign, step=[0.15, 1.0]).value == pytest.approx(1.0, abs=0.02)
     # cells of width 0.15 about 0 are cut at 0: nothing is lost
     constant = np.zeros(len(w))
     for method in ("neighbours", "quantised"):
-        assert leakage(w, constant, method=method).value == pytest.approx(0.0, abs=1e-3)
+        assert estimated_leakage(w, constant, method=method).value == pytest.approx(0.0, abs=1e-3)
 
 
 def test_categories_are_all_equally_far():
@@ -227,8 +227,8 @@ def test_categories_are_all_equally_far():
     rng = np.random.default_rng(0)
     w, letters = rng.normal(size=90), rng.choice(list("abcdefghijklmnopqrst"), 90)
     order = rng.permutation(90)
-    one = leakage(w, letters, method="neighbours")
-    other = leakage(w[order], letters[order], method="neighbours")
+    one = estimated_leakage(w, letters, method="neighbours")
+    other = estimated_leakage(w[order], letters[order], method="neighbours")
     assert one.raw == pytest.approx(other.raw, abs=1e-12)
 
 
@@ -238,7 +238,7 @@ def test_the_standard_error_covers():
     z = []
     for seed in range(60):
         w, x = gaussian(0.8, 1000, seed)
-        outcome = leakage(w, x, method="neighbours", units="nats")
+        outcome = estimated_leakage(w, x, method="neighbours", units="nats")
         z.append((outcome.raw - exact) / outcome.standard_error)
     assert 0.6 < np.std(z) < 1.5
     assert abs(np.mean(z)) < 1.0
@@ -247,21 +247,23 @@ def test_the_standard_error_covers():
 def test_units_and_what_cannot_be_measured():
     w, x = gaussian(0.9, 500)
     for method in ("quantised", "neighbours"):
-        bits, nats = (leakage(w, x, method=method, units=u) for u in ("bits", "nats"))
+        bits, nats = (estimated_leakage(w, x, method=method, units=u) for u in ("bits", "nats"))
         assert bits.raw * math.log(2) == pytest.approx(nats.raw)
         assert bits.bias * math.log(2) == pytest.approx(nats.bias)
         assert bits.standard_error * math.log(2) == pytest.approx(nats.standard_error)
     one, two, three = [[1.0]], np.zeros((2, 1)), np.zeros((3, 1))
     missing = np.array(["a", None, "b"], dtype=object)
     for argument, call, arguments, options in (
-        ("released", leakage, (w, x[1:]), {}), ("method", leakage, (w, x), {"method": "kde"}),
-        ("step", leakage, (w, x), {"step": [1, 2, 3]}), ("step", leakage, (w, x), {"step": 0.0}),
-        ("sensitive", leakage, (w[:3], x[:3]), {"method": "neighbours"}),
-        ("sensitive", leakage, ([1.0, np.nan], [1.0, 2.0]), {}),
-        ("sensitive", leakage, ("ill", 1.0), {}),
-        ("sensitive", leakage, (pd.DataFrame(), [1.0]), {}),
-        ("sensitive", leakage, (missing, three), {}),
-        ("sensitive", leakage, (pd.DataFrame({"w": missing}), three), {}),
+        ("released", estimated_leakage, (w, x[1:]), {}),
+        ("method", estimated_leakage, (w, x), {"method": "kde"}),
+        ("step", estimated_leakage, (w, x), {"step": [1, 2, 3]}),
+        ("step", estimated_leakage, (w, x), {"step": 0.0}),
+        ("sensitive", estimated_leakage, (w[:3], x[:3]), {"method": "neighbours"}),
+        ("sensitive", estimated_leakage, ([1.0, np.nan], [1.0, 2.0]), {}),
+        ("sensitive", estimated_leakage, ("ill", 1.0), {}),
+        ("sensitive", estimated_leakage, (pd.DataFrame(), [1.0]), {}),
+        ("sensitive", estimated_leakage, (missing, three), {}),
+        ("sensitive", estimated_leakage, (pd.DataFrame({"w": missing}), three), {}),
         ("percents", interval_disclosure, (one, one), {"percents": [-1]}),
         ("by", interval_disclosure, (one, one), {"by": "value"}),
         ("masked", interval_disclosure, (three, two), {}),
@@ -270,4 +272,7 @@ def test_units_and_what_cannot_be_measured():
         ("loss", score, (-1.0,), {"linkage": 0.2, "interval": 0.5}),
     ):  # fmt: skip
         refusal(argument, call, *arguments, **options)
-    assert refusal("sensitive", leakage, pd.DataFrame({"w": missing}), three).where == (1, "w")
+    assert refusal("sensitive", estimated_leakage, pd.DataFrame({"w": missing}), three).where == (
+        1,
+        "w",
+    )

@@ -307,7 +307,7 @@ def at_random(rng: np.random.Generator) -> Any:
         *(cpv.leakage.SquaredHellinger(), cpv.leakage.Sibson(float(rng.uniform(1.1, 6)))),
         *(cpv.leakage.TotalVariation(), cpv.leakage.HockeyStick(float(rng.uniform(1, 2)))),
         *(cpv.leakage.EarthMover(), cpv.leakage.EarthMover(rng.random((w, w)) * (1 - np.eye(w)))),
-        *(cpv.leakage.GuessingProbability(), cpv.leakage.MaximalLeakageOf("W")),
+        *(cpv.leakage.GuessingProbability(), cpv.leakage.Maximal("W")),
         cpv.leakage.Gain(rng.normal(size=(int(rng.integers(2, 2 * w)), w))),
         *(cpv.leakage.VinczeLeCam(), cpv.leakage.JensenShannon()),
         cpv.leakage.PowerDivergence(

@@ -12,6 +12,7 @@ import cvxprivacy as cpv
 from cvxprivacy.solvers import strategy_generation
 from cvxprivacy.solvers.driver import solve
 from cvxprivacy.solvers.watch import Watch
+from cvxprivacy.typing import Progress
 from cvxprivacy_verifier.__main__ import main
 from tests import referee
 from tests.formulations.regions import ENCODERS, agree, between, costs, random_law, rde
@@ -156,7 +157,7 @@ class Stop:
     def __init__(self, solves: int, step: int, patch: pytest.MonkeyPatch | None) -> None:
         self.solves, self.step, self.patch = solves, step, patch
 
-    def __call__(self, now: cpv.Progress) -> None:
+    def __call__(self, now: Progress) -> None:
         self.solves -= now.step == 0
         if self.solves == 0 and now.step == self.step:
             if self.patch is None:

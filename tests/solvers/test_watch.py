@@ -10,6 +10,7 @@ import pytest
 
 import cvxprivacy as cpv
 from cvxprivacy.solvers.watch import Watch
+from cvxprivacy.typing import Progress
 from tests import referee
 from tests.refusals import refused
 
@@ -24,7 +25,7 @@ PROBLEMS = {"plain": PLAIN, "capped": CAPPED, "covariance": COVARIANCE}
 
 @pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
 def test_each_step_is_told(problem, capsys):
-    recorded: list[cpv.Progress] = []
+    recorded: list[Progress] = []
     solution = problem.solve(progress=recorded.append, verbose=True)
     assert [now.step for now in recorded] == list(range(len(recorded)))
     assert f"central path: {recorded[-1].step} steps" in solution.log[0]
@@ -35,11 +36,11 @@ def test_each_step_is_told(problem, capsys):
 
 
 def test_what_is_left_if_the_gap_goes_on_shrinking():
-    assert cpv.Progress(9, 1e-3, 1e-6, 5.0).seconds_left == pytest.approx(5.0)
-    assert cpv.Progress(9, 1e-7, 1e-6, 5.0).seconds_left == 0
-    assert math.isnan(cpv.Progress(0, 30.0, 1e-6, 0.1).seconds_left)
-    assert str(cpv.Progress(9, 1e-3, 1e-6, 5.0)).endswith("5.0 s, about 5 s left")
-    assert str(cpv.Progress(0, 30.0, 1e-6, 0.1)).endswith("0.1 s")
+    assert Progress(9, 1e-3, 1e-6, 5.0).seconds_left == pytest.approx(5.0)
+    assert Progress(9, 1e-7, 1e-6, 5.0).seconds_left == 0
+    assert math.isnan(Progress(0, 30.0, 1e-6, 0.1).seconds_left)
+    assert str(Progress(9, 1e-3, 1e-6, 5.0)).endswith("5.0 s, about 5 s left")
+    assert str(Progress(0, 30.0, 1e-6, 0.1)).endswith("0.1 s")
 
 
 class Stop:
@@ -48,7 +49,7 @@ class Stop:
     def __init__(self, last: int, monkeypatch: pytest.MonkeyPatch | None = None) -> None:
         self.last, self.patch = last, monkeypatch
 
-    def __call__(self, now: cpv.Progress) -> None:
+    def __call__(self, now: Progress) -> None:
         if now.step == self.last:
             if self.patch is None:
                 raise KeyboardInterrupt
@@ -137,7 +138,7 @@ def test_what_numbers_could_be_is_left_out_once_time_is_up(problem):
 
 def test_a_covariance_path_proves_what_it_tells_wherever_it_is_stopped():
     """On the way from one centre to the next the last one's multipliers are offered."""
-    recorded: list[cpv.Progress] = []
+    recorded: list[Progress] = []
     COVARIANCE.solve(progress=recorded.append)
     assert recorded[0].gap > 1 > 1e-6 > recorded[-1].gap
     for step in range(4, len(recorded), 5):

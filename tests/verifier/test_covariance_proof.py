@@ -29,6 +29,7 @@ from cvxprivacy.certificates.certificate import Certificate
 from cvxprivacy.programs.covariance import CovarianceProgram, GaussianView
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.solvers.driver import solve_gaussian
+from cvxprivacy.typing import GaussianSolution
 from cvxprivacy_verifier import verify
 from cvxprivacy_verifier.balls import UnprovableError, ceil, floor
 from tests.verifier.documents import Document, leaves, put, run, signed
@@ -949,7 +950,7 @@ def test_no_garbage_raises_anything_but_a_disagreement(document: Document) -> No
 # ---- files -------------------------------------------------------------------------------
 
 
-def side() -> cpv.GaussianSolution:
+def side() -> GaussianSolution:
     source = cpv.GaussianSource.scalar(Fraction(9, 10), rho_xz=Fraction(4, 5))
     return cpv.GaussianEquivocation(
         source, 0.125, max_leakage=1.5, side_information="both", units="bits"

@@ -19,7 +19,7 @@ from cvxprivacy.leakage import (
     EarthMover,
     GuessingProbability,
     Leakage,
-    MaximalLeakageOf,
+    Maximal,
     MutualInformation,
     Sibson,
     SquaredHellinger,
@@ -58,7 +58,7 @@ LEVEL = 0.95  # of the intervals
 RISK, DISTINCT = "individual risk", "distinct ℓ-diversity"
 # What is measured of every table besides information and the distances of t-closeness.
 STANDARD: tuple[Leakage, ...] = (
-    *(ChiSquared(), SquaredHellinger(), GuessingProbability(), Sibson(2), MaximalLeakageOf()),
+    *(ChiSquared(), SquaredHellinger(), GuessingProbability(), Sibson(2), Maximal()),
 )
 
 

@@ -1,6 +1,6 @@
 """Disclosure risk: of records, of a masked table, and of a release in its population."""
 
-from cvxprivacy.sdc.risk.estimators import Leakage, leakage
+from cvxprivacy.sdc.risk.estimators import EstimatedLeakage, estimated_leakage
 from cvxprivacy.sdc.risk.individual import IndividualRisk, individual_risk
 from cvxprivacy.sdc.risk.linkage import (
     distance_linkage,
@@ -12,12 +12,12 @@ from cvxprivacy.sdc.risk.population import Bound, population_bounds
 
 __all__ = [
     "Bound",
+    "EstimatedLeakage",
     "IndividualRisk",
-    "Leakage",
     "distance_linkage",
+    "estimated_leakage",
     "individual_risk",
     "interval_disclosure",
-    "leakage",
     "population_bounds",
     "probabilistic_linkage",
     "score",

@@ -27,7 +27,7 @@ from cvxprivacy.tables.arrays import (
 from cvxprivacy.tables.engines import in_memory, python_values
 from cvxprivacy.validation import array, generator, integer, number, one_of
 
-__all__ = ["Information", "Leakage", "draws_of", "estimated", "leakage"]
+__all__ = ["EstimatedLeakage", "Information", "draws_of", "estimated", "estimated_leakage"]
 
 APART = 1e6  # between different categories, in standard deviations of numbers
 FEWEST = 10.0  # records per observed cell, under which no interval is given
@@ -36,8 +36,8 @@ CHUNK = 1 << 21  # counts drawn at a time
 
 
 @dataclass(frozen=True)
-class Leakage:
-    """An estimate of I(W; X̂) from records, as :func:`leakage` returns it.
+class EstimatedLeakage:
+    """An estimate of I(W; X̂) from records, as :func:`estimated_leakage` returns it.
 
     Parameters
     ----------
@@ -53,10 +53,10 @@ class Leakage:
 
     Examples
     --------
-    >>> estimate = Leakage(raw=0.31, bias=0.04, standard_error=0.02, units="bits")
+    >>> estimate = EstimatedLeakage(raw=0.31, bias=0.04, standard_error=0.02, units="bits")
     >>> round(estimate.value, 2)
     0.27
-    >>> Leakage(raw=0.01, bias=0.04, standard_error=0.02, units="bits").value
+    >>> EstimatedLeakage(raw=0.01, bias=0.04, standard_error=0.02, units="bits").value
     0.0
     """
 
@@ -71,7 +71,7 @@ class Leakage:
         return max(0.0, self.raw - self.bias)
 
 
-def leakage(
+def estimated_leakage(
     sensitive: Any,
     released: Any,
     *,
@@ -79,7 +79,7 @@ def leakage(
     step: float | Sequence[float] | None = 0.15,
     neighbours: int = 3,
     units: str = "bits",
-) -> Leakage:
+) -> EstimatedLeakage:
     """Estimate I(W; X̂) from records of the confidential W and the released X̂.
 
     ``"quantised"`` cuts numbers into intervals of one length, counts, and corrects the plug-in
@@ -107,7 +107,7 @@ def leakage(
 
     Returns
     -------
-    Leakage
+    EstimatedLeakage
         The estimate as ``value``, with its bias and standard error.
 
     Raises
@@ -122,7 +122,8 @@ def leakage(
     >>> import numpy as np
     >>> rng = np.random.default_rng(1)
     >>> w, x = rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], size=2_000).T
-    >>> by_distance, by_cell = leakage(w, x, method="neighbours"), leakage(w, x)
+    >>> by_distance = estimated_leakage(w, x, method="neighbours")
+    >>> by_cell = estimated_leakage(w, x)
     >>> abs(by_distance.value - 0.737) < 2 * by_distance.standard_error
     True
 
@@ -147,7 +148,7 @@ def leakage(
         bias = _excess(of_w) + _excess(of_x) - _excess(both)
     unit = nat(units)
     error = float(pieces.std() / math.sqrt(size) * unit)
-    return Leakage(float(pieces.mean()) * unit, bias * unit, error, units)
+    return EstimatedLeakage(float(pieces.mean()) * unit, bias * unit, error, units)
 
 
 def _columns(table: Any, argument: str) -> list[np.ndarray]:
@@ -176,7 +177,7 @@ def _columns(table: Any, argument: str) -> list[np.ndarray]:
 
 
 def _cells(sides: list[list[np.ndarray]], step: Any) -> list[npt.NDArray[np.int64]]:
-    """Return the cell of each record on both sides, 0, 1, …; ``step`` as of :func:`leakage`."""
+    """Return the cell of each record on both sides, 0, 1, …, by ``step`` of the estimate."""
     import pandas as pd
 
     count = sum(column.dtype.kind == "f" for side in sides for column in side)
