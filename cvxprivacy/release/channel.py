@@ -27,7 +27,7 @@ from cvxprivacy.release.apply import (
     inverse_transform_sparse,
 )
 from cvxprivacy.release.decoder import Decoder
-from cvxprivacy.release.draws import Draws
+from cvxprivacy.release.draws import Draws, Numbers, numerators
 from cvxprivacy.release.estimation import Estimate, estimate, released_counts, stochastic
 from cvxprivacy.tables.labels import read, written
 from cvxprivacy.tables.schema import TableSchema
@@ -287,7 +287,7 @@ class Channel(Frozen):
         UnseenValueWarning
             For values whose rows are ``arbitrary``; of a lazy frame as soon as it is asked for.
         """
-        return self._mechanism.apply(values, Draws(seed, keyed=row_id is not None), row_id)
+        return self._mechanism.apply(values, Draws(seed), row_id)
 
     def relabelled(self, labels: Sequence[Hashable]) -> Channel:
         """Return the channel that draws as this one, and releases output i as ``labels[i]``.
@@ -323,23 +323,29 @@ class Channel(Frozen):
 
     @cached_property
     def _mechanism(self) -> Mechanism:
-        letters = (self._rows, self.outputs, self.arbitrary)
-        return Mechanism(*letters, self._draw, self.schema, self.encoder, self._column)
+        drawing = (self._rows, self.outputs, self.arbitrary, self._draw, self._each)
+        return Mechanism(*drawing, self.schema, self.encoder, self._column)
 
-    def _draw(self, rows: Places, uniform: np.ndarray) -> Places:
-        """Return the number of each record's released letter; one uniform number decides it."""
+    _each = 1  # numbers that decide a record's released letter
+
+    def _draw(self, rows: Places, numbers: Numbers) -> Places:
+        """Return the number of each record's released letter."""
         if self._sparse:
-            return inverse_transform_sparse(self.matrix, rows, uniform)
-        return inverse_transform(self._cumulative, rows, uniform)
+            return inverse_transform_sparse(self._numerators, rows, numbers[0])
+        return inverse_transform(self._cumulative, rows, numbers[0])
 
     @cached_property
     def _rows(self) -> dict[Any, int]:
         return {label: i for i, label in enumerate(self.inputs)}
 
     @cached_property
-    def _cumulative(self) -> npt.NDArray[np.float64]:
-        cumulative = np.cumsum(self.matrix, axis=1)
-        return cumulative / cumulative[:, -1:]  # a draw below 1 never falls beyond the last letter
+    def _numerators(self) -> Any:
+        """The probabilities that are drawn by, over 2⁵²: those of a proof, or next to them."""
+        return numerators(self.matrix)
+
+    @cached_property
+    def _cumulative(self) -> Numbers:
+        return np.cumsum(self._numerators, axis=1)
 
     # ---- files ---------------------------------------------------------------------------
 
