@@ -168,24 +168,24 @@ def numerators(matrix: Any) -> Any:
     else:
         data, ends = matrix.ravel(), np.arange(matrix.shape[0] + 1) * matrix.shape[1]
     scaled, starts = data * float(DENOMINATOR), ends[:-1]
-    whole = np.rint(scaled).astype(np.int64)
-    off = np.add.reduceat(whole, starts) != DENOMINATOR
-    off |= np.logical_or.reduceat(whole != scaled, starts)
+    rounded = np.rint(scaled).astype(np.int64)
+    off = np.add.reduceat(rounded, starts) != DENOMINATOR
+    off |= np.logical_or.reduceat(rounded != scaled, starts)
     spans = list(pairwise(ends.tolist()))
     for row in np.flatnonzero(off).tolist():
         span = slice(*spans[row])
-        whole[span] = _rounded(data[span])
+        rounded[span] = _rounded(data[span])
     if is_sparse(matrix):
-        return sparse.csr_array((whole, matrix.indices, matrix.indptr), shape=matrix.shape)
-    return whole.reshape(matrix.shape)
+        return sparse.csr_array((rounded, matrix.indices, matrix.indptr), shape=matrix.shape)
+    return rounded.reshape(matrix.shape)
 
 
 def _rounded(row: npt.NDArray[np.float64]) -> Numbers:
     """Return a row as whole numbers: change by one what was rounded farthest the other way."""
     scaled = row / fsum(row.tolist()) * DENOMINATOR
-    whole = np.rint(scaled).astype(np.int64)
-    missing = DENOMINATOR - int(whole.sum())
+    rounded = np.rint(scaled).astype(np.int64)
+    missing = DENOMINATOR - int(rounded.sum())
     step = 1 if missing > 0 else -1
-    farthest = np.where(row > 0, step * (scaled - whole), -np.inf)
-    whole[np.argsort(-farthest, kind="stable")[: abs(missing)]] += step
-    return whole
+    farthest = np.where(row > 0, step * (scaled - rounded), -np.inf)
+    rounded[np.argsort(-farthest, kind="stable")[: abs(missing)]] += step
+    return rounded

@@ -37,9 +37,9 @@ class HammingChannel(Channel):
     The reverse of p(x | x̂) = 1 − D for x = x̂, min(p(x), λ) otherwise (Sankar et al. 2013,
     eqs. 16–17): by Bayes' rule p(x̂ | x) = p(x̂) λ/p(x) for x̂ ≠ x and p(x) > λ, and p(x̂) for
     p(x) ≤ λ, which is what the sentence above says.  Memory is that of the law; a draw costs one
-    search in the released marginal.  What needs the matrix is there for up to 2,000 letters:
-    ``matrix`` (|X|, |X̂|), ``posterior``, ``then``, ``estimate``, ``save`` and the other methods
-    of a :class:`Channel`.
+    search in the released marginal.  Each p(x̂ | x) drawn by is within 2⁻⁵¹ of the exact one.  What
+    needs the matrix is there for up to 2,000 letters: ``matrix`` (|X|, |X̂|), ``posterior``,
+    ``then``, ``estimate``, ``save`` and the other methods of a :class:`Channel`.
 
     Attributes
     ----------

@@ -112,18 +112,18 @@ def test_whoever_has_the_seed_draws_again_with_the_standard_library():
 @pytest.mark.parametrize("each", [1, 2])
 def test_a_record_has_its_numbers_wherever_its_batch_begins(each):
     draws, size = Draws(3), 3 * BLOCK // 8
-    whole = draws(size, None, 0, each)
+    integers = draws(size, None, 0, each)
     for first, stop in [(0, 1), (1, 2), (BLOCK // 8 - 1, BLOCK // 8 + 1), (17, size), (size, size)]:
         part = draws(stop - first, None, first, each)
-        assert np.array_equal(part, whole[:, first:stop])
+        assert np.array_equal(part, integers[:, first:stop])
 
 
 def test_streams_of_partitions_purposes_and_seeds_have_nothing_in_common():
     draws = Draws(3)
     streams = [draws, *draws.children(5), Draws(4), Draws(None), Draws(None)]
     streams.append(Draws(np.random.default_rng(3)))
-    seen = np.concatenate([each(1000, None)[0] for each in streams])
-    assert len(np.unique(seen)) == len(seen)
+    letters = np.concatenate([each(1000, None)[0] for each in streams])
+    assert len(np.unique(letters)) == len(letters)
     matrix = np.array([each(1000, None)[0] for each in streams]) / ONE - 0.5
     z = (matrix @ matrix.T)[np.triu_indices(len(matrix), 1)] * 12 / math.sqrt(1000)
     assert np.abs(z).max() < 4.5
@@ -239,14 +239,14 @@ def test_the_probabilities_drawn_are_exactly_those_proved(name, tmp_path):
 def test_those_of_a_sparse_channel_are_exactly_those_proved(tmp_path):
     shares = np.random.default_rng(1).dirichlet(np.full(30, 0.2), 12)
     shares[shares < 0.05] = 0
-    whole = np.rint(shares / shares.sum(axis=1, keepdims=True) * ONE).astype(np.int64)
-    whole[np.arange(12), whole.argmax(axis=1)] += ONE - whole.sum(axis=1)
-    matrix = sparse.csr_array(whole / ONE)
+    integers = np.rint(shares / shares.sum(axis=1, keepdims=True) * ONE).astype(np.int64)
+    integers[np.arange(12), integers.argmax(axis=1)] += ONE - integers.sum(axis=1)
+    matrix = sparse.csr_array(integers / ONE)
     channel = Channel(matrix, inputs=range(12), outputs=range(30))
     again = Channel.load(channel.save(tmp_path / "channel.json"))
     dense = Channel(matrix.toarray(), inputs=range(12), outputs=range(30))
     for row in range(12):
-        law = [Fraction(int(k), ONE) for k in whole[row]]
+        law = [Fraction(int(k), ONE) for k in integers[row]]
         assert drawn_law(channel, row) == drawn_law(again, row) == drawn_law(dense, row) == law
     records = np.random.default_rng(2).integers(12, size=5_000)
     assert np.array_equal(channel.apply(records, seed=1), dense.apply(records, seed=1))
@@ -255,9 +255,9 @@ def test_those_of_a_sparse_channel_are_exactly_those_proved(tmp_path):
 def test_one_after_another_is_rounded_to_the_exact_product():
     one = SOLVED["budget"]().solve().channel
     both = one.then(one)
-    whole = [[Fraction(k) for k in row] for row in one.matrix.tolist()]
+    integers = [[Fraction(k) for k in row] for row in one.matrix.tolist()]
     for row in range(6):
-        exact = [sum(whole[row][i] * whole[i][y] for i in range(6)) for y in range(6)]
+        exact = [sum(integers[row][i] * integers[i][y] for i in range(6)) for y in range(6)]
         differences = [abs(a - b) for a, b in zip(drawn_law(both, row), exact, strict=True)]
         assert max(differences) <= Fraction(3, ONE)  # the product in floats is rounded, too
 
@@ -279,13 +279,13 @@ def test_a_law_of_ones_own_is_rounded_by_next_to_nothing(law):
     if abs(total - 1) > 1e-9:
         law = [p / math.fsum(law) for p in law]
         total = sum(map(Fraction, law))
-    (whole,) = numerators(np.array([law])).tolist()
+    (integers,) = numerators(np.array([law])).tolist()
     (as_sparse,) = numerators(sparse.csr_array([law])).toarray().tolist()
-    assert whole == as_sparse
-    assert sum(whole) == ONE
-    off = max(abs(k - Fraction(p) / total * ONE) for k, p in zip(whole, law, strict=True))
+    assert integers == as_sparse
+    assert sum(integers) == ONE
+    off = max(abs(k - Fraction(p) / total * ONE) for k, p in zip(integers, law, strict=True))
     assert off <= (1 if math.fsum(law) == 1 else 2)
-    assert all(k >= 0 and (p > 0 or k == 0) for k, p in zip(whole, law, strict=True))
+    assert all(k >= 0 and (p > 0 or k == 0) for k, p in zip(integers, law, strict=True))
 
 
 def test_small_laws_meet_every_number_as_often_as_they_say(monkeypatch):
@@ -314,11 +314,11 @@ def test_drawn_letters_have_the_law_of_the_channel(name, row_id):
         assert not counts[law == 0].any()
         expected = law * each
         rare = expected < 5
-        seen = [*counts[~rare], *([counts[rare].sum()] if expected[rare].sum() > 1 else [])]
+        drawn_counts = [*counts[~rare], *([counts[rare].sum()] if expected[rare].sum() > 1 else [])]
         wanted = [*expected[~rare], *([expected[rare].sum()] if expected[rare].sum() > 1 else [])]
-        if len(seen) > 1:
-            scaled = np.array(wanted) * sum(seen) / sum(wanted)
-            assert stats.chisquare(seen, scaled).pvalue > 1e-3
+        if len(drawn_counts) > 1:
+            scaled = np.array(wanted) * sum(drawn_counts) / sum(wanted)
+            assert stats.chisquare(drawn_counts, scaled).pvalue > 1e-3
 
 
 # ---- nobody guesses, nobody is told -------------------------------------------------------
@@ -332,8 +332,8 @@ def test_a_seed_that_is_typed_is_found_by_trying_and_each_try_is_dear(monkeypatc
     cheap = lambda seed: tries.append(seed) or hashlib.sha256(b"%d" % seed).digest()  # noqa: E731
     monkeypatch.setattr(module, "_stretched", cheap)  # 2⁸ of the dear ones take ten seconds
     released = channel.apply(letters, seed=173).tolist()
-    found = [s for s in range(2**8) if channel.apply(letters, seed=s).tolist() == released]
-    assert found == [173]
+    guessed = [s for s in range(2**8) if channel.apply(letters, seed=s).tolist() == released]
+    assert guessed == [173]
     assert len(tries) == 1 + 2**8  # each try is one key, and each key is stretched:
     assert stretched(173) == key_of(173)
     unguessed = channel.apply(letters).tolist()
