@@ -117,8 +117,8 @@ class GaussianRelease(Frozen):
         values : frame or array_like, shape (N, k)
             Columns ``inputs``: by name in a frame, else in their order; N may be left out.
         seed : int or numpy.random.Generator, optional
-            As of :meth:`Channel.apply`.  Whoever knows the seed can subtract the noise: keep it
-            secret.
+            As of :meth:`cvxprivacy.Channel.apply`.  Whoever knows the seed can subtract the noise:
+            keep it secret.
         step : float, or one for each of ``outputs``, optional
             Release the nearest multiples of it: 0.01 of a standard deviation of the error costs
             next to nothing.  Without it, the last bits of the sum of a number and its noise may
