@@ -1,5 +1,7 @@
 # The public names, once: type checkers read them here, and each is loaded when it is first used.
 
+import cvxprivacy_verifier as verifier
+
 from . import (
     leakage as leakage,
     plotting as plotting,
