@@ -9,7 +9,9 @@ import doctest
 import json
 import pkgutil
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from importlib import import_module
+from io import StringIO
 
 SPARED = (  # words of examples that are of an extra
     ".masking",
@@ -50,12 +52,15 @@ def ending(code: str) -> str:
 
 def command(words: list[str]) -> tuple[int, str]:
     """Return the exit code of a command, and all that it prints as errors."""
-    from click.testing import CliRunner
-
     from cvxprivacy.cli import main
 
-    outcome = CliRunner().invoke(main, words)
-    return outcome.exit_code, outcome.stderr
+    errors = StringIO()
+    with redirect_stdout(StringIO()), redirect_stderr(errors):
+        try:
+            main(words, prog_name="cvxprivacy")
+        except SystemExit as ended:
+            return ended.code or 0, errors.getvalue()
+    return 0, errors.getvalue()
 
 
 if __name__ == "__main__":

@@ -208,7 +208,7 @@ def test_an_install_is_light():
 # ---- what needs one ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("code", REFUSED)
+@pytest.mark.parametrize("code", REFUSED, ids=lambda code: code.splitlines()[-1])
 def test_what_needs_an_extra_says_what_to_type(code, light):
     assert light["code"][code].startswith("MissingPackageError: ")
     assert light["code"][code].endswith(line(REFUSED[code]))

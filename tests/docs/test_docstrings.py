@@ -22,7 +22,7 @@ RETURNED = {
     "CodeMeasures", "Comparison", "Condition", "DrawnTable", "Enclosure",
     "Estimate", "Frontier", "GaussianRelease", "GaussianSolution", "Generalisation",
     "HammingChannel", "IndividualRisk", "InfeasibleError", "InformationLoss", "InputError",
-    "KeyRecoding", "Outcome", "Price", "ProbabilisticLoss", "Progress", "Solution", "Surface",
+    "KeyRecoding", "MissingPackageError", "Outcome", "Price", "ProbabilisticLoss", "Progress", "Solution", "Surface",
     "Sweep", "UnknownValueError", "UnseenValueWarning",
 }  # fmt: skip
 PARAMETERS = {"PR01", "PR02", "PR03", "PR04", "PR05", "PR06", "PR07", "PR10"}
