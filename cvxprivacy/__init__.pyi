@@ -35,6 +35,7 @@ from .errors import (
     CertificationError as CertificationError,
     InfeasibleError as InfeasibleError,
     InputError as InputError,
+    MissingPackageError as MissingPackageError,
     UnknownValueError as UnknownValueError,
     UnseenValueWarning as UnseenValueWarning,
 )

@@ -14,6 +14,7 @@ __all__ = [
     "CertificationError",
     "InfeasibleError",
     "InputError",
+    "MissingPackageError",
     "UnknownValueError",
     "UnseenValueWarning",
 ]
@@ -128,6 +129,30 @@ class UnseenValueWarning(UserWarning):
         text = f"{records:,} records have values" if records > 1 else "1 record has a value"
         text += " without mass in the source: the proof does not cover what is released of them; "
         return text + "make a channel from records that have them"
+
+
+class MissingPackageError(_Kept, ImportError):
+    """A package that an extra brings is not installed; an ``ImportError``.
+
+    Attributes
+    ----------
+    package : str
+        What is missing, as its index calls it.
+    extra : str
+        What brings it: ``pip install 'cvxprivacy[extra]'``.
+
+    Examples
+    --------
+    >>> import cvxprivacy as cpv
+    >>> print(cpv.MissingPackageError("pandas", "tables", "a table"))
+    a table needs pandas, which is not installed; install it with: pip install 'cvxprivacy[tables]'
+    """
+
+    def __init__(self, package: str, extra: str, need: str) -> None:
+        package = {"sklearn": "scikit-learn"}.get(package, package.replace("_", "-"))
+        self.package, self.extra = package, extra
+        line = f"pip install 'cvxprivacy[{extra}]'"
+        super().__init__(f"{need} needs {package}, which is not installed; install it with: {line}")
 
 
 class BrokenTableError(_Kept, ValueError):

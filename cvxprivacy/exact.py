@@ -15,11 +15,11 @@ from fractions import Fraction
 from functools import wraps
 from typing import Any, TypeVar
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from cvxprivacy.extras import is_of_engine, nw
 from cvxprivacy.frozen import core, is_owned, owned
 
 __all__ = [
@@ -274,6 +274,8 @@ def entries(values: Any) -> npt.NDArray[Any]:
         return np.asarray(values)
     if hasattr(values, "iloc"):  # pandas
         return np.asarray(values.to_numpy(dtype=object))
+    if not is_of_engine(values):
+        return np.array(values, dtype=object)
     frame = nw.from_native(values, eager_only=True, allow_series=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         rows = list(zip(*(column.to_list() for column in frame.iter_columns()), strict=True))

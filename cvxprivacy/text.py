@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from html import escape
@@ -100,24 +99,23 @@ def matrix_html(
     matrix : ndarray
         Numbers from 0 to 1 where ``shaded``; the rows that are shown are enough.
     """
-    import pandas as pd
-
     high, wide = min(len(rows), SHOWN), min(len(columns), SHOWN)
-    frame = pd.DataFrame(matrix[:high, :wide])
-    content = repr([title, frame.to_numpy().tolist(), shaded]).encode()
-    style: Any = frame.style
-    style = style.set_uuid(hashlib.sha256(content).hexdigest()[:12])  # the same in each build
-    style = style.set_properties(**{"padding": "0.15em 0.5em", "text-align": "right"})
-    style = style.format("{:.3f}" if shaded else "{:.4g}")
-    style = style.format_index(lambda i: escape(_label(rows[i])), axis=0)
-    style = style.format_index(lambda i: escape(_label(columns[i])), axis=1)
-    if shaded:
-        style = style.map(
-            lambda p: (
-                f"background-color:rgba({_SHADE}, {min(max(p, 0.0), 1.0):.2f})"
-                + (";color:white" if p > 0.55 else "")
-            )
-        )
+    cell = "padding:0.15em 0.5em;text-align:right"
+
+    def shade(p: float) -> str:
+        """Return what a cell looks like, the darker the greater."""
+        if not shaded:
+            return cell
+        background = f"{cell};background-color:rgba({_SHADE}, {min(max(p, 0.0), 1.0):.2f})"
+        return background + ";color:white" * (p > 0.55)
+
+    head = "".join(f"<th style='{cell}'>{escape(_label(y))}</th>" for y in columns[:wide])
+    body = "".join(
+        f"<tr><th>{escape(_label(rows[i]))}</th>"
+        + "".join(f"<td style='{shade(p)}'>{p:{'.3f' if shaded else '.4g'}}</td>" for p in numbers)
+        + "</tr>"
+        for i, numbers in enumerate(matrix[:high, :wide].tolist())
+    )
     cut = [
         f"{shown} of {len(labels):,} {what}"
         for shown, labels, what in ((high, rows, "rows"), (wide, columns, "columns"))
@@ -125,4 +123,5 @@ def matrix_html(
     ]
     caption = ": ".join(filter(None, (corner, ", ".join(cut))))
     note = f"<div><small>{escape(caption)}</small></div>" if caption else ""
-    return f"<div><b>{escape(title)}</b>{note}{style.to_html()}</div>"
+    table = f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<div><b>{escape(title)}</b>{note}{table}</div>"

@@ -40,8 +40,8 @@ def made(kind: str, columns: dict, partitions: int = 2):
         return pl.from_arrow(table) if kind == "polars" else pl.from_arrow(table).lazy()
     gaps = any(None in values for _, values in columns.values())
     frame = table.to_pandas(types_mapper=(NULLABLE if gaps else PANDAS).get)
-    category = [n for n, (t, _) in columns.items() if t == "category"]
-    frame[category] = frame[category].astype("str").astype("category")  # sorted, as elsewhere
+    for name in (n for n, (t, _) in columns.items() if t == "category"):  # sorted, as elsewhere
+        frame[name] = frame[name].cat.reorder_categories(sorted(frame[name].cat.categories))
     return frame if kind == "pandas" else dd.from_pandas(frame, npartitions=partitions)
 
 

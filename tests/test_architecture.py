@@ -23,6 +23,7 @@ VERIFIER = ROOT / "verifier" / "cvxprivacy_verifier"
 # A room imports only from those above it in this list, for type checkers too.
 ROOMS = [
     "errors",
+    "extras",
     "text",
     "style",
     "frozen",

@@ -130,11 +130,8 @@ def _methods(texts: Sequence[str], seed: int) -> dict[str, Any]:
     """Return the curves that the options name: methods by their settings."""
     if not texts:
         return {}
-    try:
-        from cvxprivacy.sdc import masking
-    except ImportError as error:
-        remedy = "pip install 'cvxprivacy[masking]', or pass tables with --masked"
-        raise InputError("--method", str(error), remedy) from None
+    from cvxprivacy.sdc import masking
+
     makers: dict[str, Callable[..., Any]] = {
         "mdav": masking.MDAV,
         "mu-approx": masking.MuApprox,

@@ -16,6 +16,7 @@ from cvxprivacy.errors import (
     CertificationError,
     InfeasibleError,
     InputError,
+    MissingPackageError,
 )
 
 __all__ = ["AS_JSON", "CODES", "FORCED", "Commands", "arguments", "say", "say_json", "wants_json"]
@@ -104,6 +105,8 @@ def _failure(error: Exception) -> tuple[str, str, dict[str, Any]]:
             return "uncertified", str(error), {}
         case InputError():
             return "input", _as_options(str(error)), {"argument": error.argument}
+        case MissingPackageError():
+            return "input", str(error), {"extra": error.extra}
         case OSError():
             return "input", f"{error.filename or 'file'}: {error.strerror or error}", {}
         case MemoryError():

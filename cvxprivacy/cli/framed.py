@@ -8,13 +8,11 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
 from typing import IO, TYPE_CHECKING, Any
-
-import narwhals as nw
 
 from cvxprivacy.cli.delimited import as_numbers
 from cvxprivacy.errors import InputError, UnknownValueError, UnseenValueWarning
+from cvxprivacy.extras import nw, pd
 from cvxprivacy.tables.engines import python_values
 from cvxprivacy.tables.labels import as_label
 
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NAMES", "TABS", "Columns", "FramedTable", "Keep", "Progress", "applied", "ending_of",
-    "format_of", "imported", "output_format", "packed",
+    "format_of", "output_format", "packed",
 ]  # fmt: skip
 
 Columns = Mapping[str, Sequence[Any]]
@@ -79,8 +77,6 @@ class FramedTable:
         progress: Progress = None,
     ) -> Any:
         """Return columns as a pandas frame: numbers where they are, else text."""
-        import pandas as pd
-
         columns = self.columns(names, progress=progress)
         numeric = binned if self.numbers is None else self.numbers
         return pd.DataFrame(
@@ -97,8 +93,6 @@ class FramedTable:
 
     def _series(self, name: str, cells: Sequence[Any], numeric: bool) -> Any:
         """Return a column; one that has to be numeric is refused at its first other cell."""
-        import pandas as pd
-
         values: Any = None
         if numeric or self.numbers is None:
             values = self._numbers(cells, strict=not numeric)
@@ -252,18 +246,6 @@ def output_format(path: str | os.PathLike[str], out: str | None) -> str:
         others = ".csv or .parquet" if native == ".xlsx" else ".xlsx, .csv or .parquet"
         raise InputError("--out", problem, f"choose {native}, {others}", value=out)
     return wanted
-
-
-def imported(module: str, kind: str) -> ModuleType:
-    """Return a library that reads or writes a kind of file, or say how to install it."""
-    from importlib import import_module
-
-    try:
-        return import_module(module)
-    except ImportError:
-        package = module.replace("_", "-")
-        remedy = f"install it with: pip install {package}, or pip install 'cvxprivacy[files]'"
-        raise InputError("table", f"{kind} needs {package}", remedy) from None
 
 
 @contextmanager

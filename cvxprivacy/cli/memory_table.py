@@ -14,8 +14,6 @@ from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import IO, Any
 
-import narwhals as nw
-
 from cvxprivacy.cli.framed import (
     TABS,
     Columns,
@@ -24,10 +22,10 @@ from cvxprivacy.cli.framed import (
     Progress,
     ending_of,
     format_of,
-    imported,
     packed,
 )
 from cvxprivacy.errors import InputError
+from cvxprivacy.extras import nw, required
 from cvxprivacy.tables.engines import python_values
 
 __all__ = ["MemoryTable", "Workbook", "plain"]
@@ -202,9 +200,9 @@ class Workbook(MemoryTable):
         out: str | None,
         written: str,
     ) -> None:
-        calamine = imported("python_calamine", "Excel")
+        calamine = required("python_calamine", "files", "Excel")
         if written == "excel" and out is not None:
-            imported("openpyxl", "writing Excel")  # before any work
+            required("openpyxl", "files", "writing Excel")  # before any work
         shown = os.fspath(path)
         try:
             book = calamine.CalamineWorkbook.from_path(shown)
@@ -326,7 +324,7 @@ def _write_text(
 
 
 def _write_parquet(file: IO[bytes], out: str, columns: Columns, _: Any) -> list[str]:
-    pa, pq = imported("pyarrow", "Parquet"), imported("pyarrow.parquet", "Parquet")
+    pa, pq = (required(name, "engines", "Parquet") for name in ("pyarrow", "pyarrow.parquet"))
     arrays = {}
     for name, column in columns.items():
         values = [int(v) if isinstance(v, float) and v.is_integer() else v for v in column]
@@ -342,7 +340,7 @@ def _write_parquet(file: IO[bytes], out: str, columns: Columns, _: Any) -> list[
 
 def _write_workbook(file: IO[bytes], out: str, columns: Columns, _: Any) -> list[str]:
     """Write one sheet of values, and see that it reads as what was to be written."""
-    openpyxl = imported("openpyxl", "writing Excel")
+    openpyxl = required("openpyxl", "files", "writing Excel")
     from openpyxl.cell import WriteOnlyCell
     from openpyxl.utils.exceptions import IllegalCharacterError
     from openpyxl.worksheet._writer import WorksheetWriter
@@ -384,7 +382,7 @@ def _write_workbook(file: IO[bytes], out: str, columns: Columns, _: Any) -> list
 
 
 def _see_that_it_reads(made: io.BytesIO, out: str, columns: Columns) -> None:
-    calamine = imported("python_calamine", "Excel")
+    calamine = required("python_calamine", "files", "Excel")
     made.seek(0)
     book = calamine.CalamineWorkbook.from_filelike(made)
     read = book.get_sheet_by_index(0).to_python(skip_empty_area=False)

@@ -109,8 +109,8 @@ def _answer(problem: str, inputs: tuple[str, ...], make: Callable[[Any, Any], An
 
 
 def _matrix(path: str, problem: Any) -> Any:
-    """Return the matrix of a CSV file as a frame, its labels those of the problem."""
-    import pandas as pd
+    """Return the matrix of a CSV file with its labels, which are those of the problem."""
+    from cvxprivacy.model.laws import Table
 
     remedy = "write outputs in the first line, then an input and its probabilities in each"
     try:
@@ -128,9 +128,8 @@ def _matrix(path: str, problem: Any) -> Any:
             numbers.append([float(number) for number in row[1:]])
         except ValueError as error:
             raise InputError(path, f"line {i}: {error}", remedy) from None
-    index = pd.Index([names.get(row[0], row[0]) for row in rows], tupleize_cols=False)
-    labels = pd.Index([names.get(name, name) for name in columns], tupleize_cols=False)
-    return pd.DataFrame(numbers, index=index, columns=labels)
+    labels = ([row[0] for row in rows], columns)
+    return Table(numbers, [[names.get(text, text) for text in axis] for axis in labels])
 
 
 def _text(label: Any) -> str:

@@ -17,9 +17,10 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import IO, Any
 
-from cvxprivacy.cli.framed import NAMES, ending_of, format_of, imported
+from cvxprivacy.cli.framed import NAMES, ending_of, format_of
 from cvxprivacy.cli.memory_table import MemoryTable, plain
 from cvxprivacy.errors import InputError
+from cvxprivacy.extras import pd, required
 from cvxprivacy.files import is_device, reachable
 
 __all__ = ["StatisticalTable"]
@@ -60,11 +61,11 @@ class StatisticalTable(MemoryTable):
         written: str,
     ) -> None:
         self.format = format_of(path)
-        self.package = imported("pyreadstat", NAMES[self.format])
+        self.package = required("pyreadstat", "files", NAMES[self.format])
         if written == "excel":
-            imported("openpyxl", "writing Excel")  # before any work
+            required("openpyxl", "files", "writing Excel")  # before any work
         elif written == "parquet":
-            imported("pyarrow", "Parquet")
+            required("pyarrow", "engines", "Parquet")
         self.encoding = options.get("encoding")
         self.data, self.meta = self._read(os.fspath(path), ending_of(path)[0])
         if not self.meta.column_names:
@@ -256,8 +257,6 @@ class StatisticalTable(MemoryTable):
 
 def _column(values: Sequence[Any], dtype: Any) -> Any:
     """Return a column of this type, or as objects where Stata's letters stand among numbers."""
-    import pandas as pd
-
     if dtype != "object" and any(isinstance(v, str) for v in values):
         dtype = "object"
     return pd.Series([None if v is None or v != v else v for v in values], dtype=dtype)

@@ -29,6 +29,7 @@ from cvxprivacy.cli.framed import (
     packed,
 )
 from cvxprivacy.errors import InputError
+from cvxprivacy.extras import required
 
 if TYPE_CHECKING:
     from cvxprivacy.cli.memory_table import MemoryTable
@@ -217,12 +218,7 @@ class ParquetTable:
     """A Parquet file, counted by DuckDB and streamed through in Arrow batches."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        try:
-            import duckdb
-            import pyarrow  # noqa: F401
-        except ImportError as error:
-            remedy = "install them with: pip install 'cvxprivacy[tables]'"
-            raise InputError("table", f"Parquet needs {error.name}", remedy) from None
+        duckdb, _ = (required(name, "engines", "Parquet") for name in ("duckdb", "pyarrow"))
         self.path = Path(path)
         try:
             with self.path.open("rb"):

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from cvxprivacy import style
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real
+from cvxprivacy.extras import pd
 from cvxprivacy.files import whole_file
 from cvxprivacy.formulations.problem import Problem
 from cvxprivacy.frontiers import picture, stored
@@ -47,7 +48,6 @@ from cvxprivacy.text import facts_html
 from cvxprivacy.validation import table, typed
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 __all__ = ["Frontier"]
@@ -481,8 +481,6 @@ class Frontier(Frozen):
 
     def to_frame(self) -> pd.DataFrame:
         """Return the points as a pandas frame."""
-        import pandas as pd
-
         rows = [
             {
                 self.parameter: float(p.x),

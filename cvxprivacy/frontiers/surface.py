@@ -32,6 +32,7 @@ from scipy.spatial import ConvexHull, QhullError
 from cvxprivacy import style
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real, floats
+from cvxprivacy.extras import pd
 from cvxprivacy.files import whole_file
 from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.formulations.covariance import CovarianceProblem
@@ -45,7 +46,6 @@ from cvxprivacy.validation import integer, number, table, typed
 from cvxprivacy_verifier.balls import UnprovableError
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 __all__ = ["Surface", "Tessellation", "surface"]
@@ -241,8 +241,6 @@ class Surface(Frozen):
         InputError
             If not one bound is fixed, or it is none of the surface's.
         """
-        import pandas as pd
-
         if len(fixed) != 1 or next(iter(fixed)) not in self.names:
             remedy = f"fix one of {self.names[0]} and {self.names[1]}"
             raise InputError("fixed", f"{fixed!r}", remedy)
@@ -326,8 +324,6 @@ class Surface(Frozen):
 
     def to_frame(self) -> pd.DataFrame:
         """Return the vertices as a pandas frame."""
-        import pandas as pd
-
         return pd.DataFrame(self.vertices, columns=[*self.names, "optimum"])
 
     def plot(self, ax: Axes | None = None, *, count: int = 25) -> Any:

@@ -20,6 +20,7 @@ import numpy as np
 
 from cvxprivacy.errors import InfeasibleError, InputError
 from cvxprivacy.exact import Real
+from cvxprivacy.extras import pd
 from cvxprivacy.formulations.problem import Problem
 from cvxprivacy.frontiers.curve import (
     CONCAVE,
@@ -42,7 +43,6 @@ from cvxprivacy.validation import integer, number, typed
 from cvxprivacy_verifier.balls import decode
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 __all__ = [
@@ -114,8 +114,6 @@ class Sweep(Frozen, Mapping[Hashable, Frontier]):
 
     def to_frame(self) -> pd.DataFrame:
         """Return all points as one pandas frame, the label in its first column."""
-        import pandas as pd
-
         frames = []
         for label, curve in self.items():
             frame = curve.to_frame()

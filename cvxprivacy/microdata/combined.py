@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -10,12 +9,13 @@ from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv
 from threadpoolctl import threadpool_limits
 
+from cvxprivacy.errors import MissingPackageError
+from cvxprivacy.extras import nw, required
 from cvxprivacy.microdata.dependencies import Dependency, functions, sums
 from cvxprivacy.microdata.sample import Codes, Column, Sample, codes_of, joint_codes, parts_of
 from cvxprivacy.microdata.untouched import Leak, first, target_codes
@@ -205,14 +205,14 @@ class Combined:
             warnings.simplefilter("ignore")
             released = as_narwhals(channel.apply(used, seed=0))
         learns, unknown = sample.records >= LEAST, ""
-        trees = learns and learn and _have_trees()  # loaded before its threads are limited
+        trees = learns and learn
         if not learns:
             unknown = f"nothing is guessed: {sample.records:,} records are too few to learn from"
-        elif learn and not trees:
-            unknown = (
-                "what all guess together is not measured, as scikit-learn is not installed: "
-                "pip install 'cvxprivacy[risk]'"
-            )
+        elif learn:
+            try:  # loaded before its threads are limited
+                required("sklearn.ensemble", "risk", "it")
+            except MissingPackageError as error:
+                trees, unknown = False, f"what all guess together is not measured: {error}"
         dependencies: list[Dependency] = []
         guesses: list[Guess] = []
         naming = [n for n, column in columns.items() if 2 * column.values > sample.records]
@@ -456,15 +456,6 @@ def _by_value(value: Codes, letters: Codes, at: Codes) -> Codes:
     most = np.full(max(int(value.max()), int(at.max(initial=0))) + 1, np.bincount(letters).argmax())
     most[places // width] = places % width
     return most[at]
-
-
-def _have_trees() -> bool:
-    """Load scikit-learn; tell whether it is there."""
-    try:
-        importlib.import_module("sklearn.ensemble")
-    except ImportError:
-        return False
-    return True
 
 
 def _codes(letters: Any) -> Codes:

@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 
 from cvxprivacy.errors import InputError
+from cvxprivacy.extras import nw
 from cvxprivacy.formulations.privacy_distortion import PrivacyDistortion
 from cvxprivacy.formulations.quadratic_gaussian import QuadraticGaussian
 from cvxprivacy.leakage import Leakage

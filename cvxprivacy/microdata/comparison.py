@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from cvxprivacy.extras import pd
 from cvxprivacy.leakage import Leakage as Measure
 from cvxprivacy.leakage.transport import order_in_words
 from cvxprivacy.microdata.measures import extremes
@@ -20,7 +21,6 @@ from cvxprivacy.sdc.risk import EstimatedLeakage
 from cvxprivacy.validation import one_of
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 __all__ = ["OPTIMUM", "Comparison", "Point"]
@@ -213,8 +213,6 @@ class Comparison:
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per point, a pandas frame."""
-        import pandas as pd
-
         columns = {
             title.format(self.units): [getattr(p, name) for p in self.points]
             for title, name in COLUMNS.items()

@@ -19,11 +19,11 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
+from cvxprivacy.extras import nw
 from cvxprivacy.microdata.generalisation import Hierarchy
 from cvxprivacy.microdata.intervals import cuts_by_number
 from cvxprivacy.model.discrete import DiscreteSource

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
+from cvxprivacy.extras import nw
 from cvxprivacy.tables.engines import python_values, sampled
 from cvxprivacy.tables.schema import TableSchema
 

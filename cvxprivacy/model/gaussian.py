@@ -6,7 +6,7 @@ Means and covariances of a table's columns are counted exactly.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, cast
@@ -17,6 +17,7 @@ from flint import fmpq_mat
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray, floats as exact_floats, rational as exact_rational
+from cvxprivacy.extras import required
 from cvxprivacy.frozen import Frozen, frozen
 from cvxprivacy.model.covariances import independent, proved, symmetric, volume
 from cvxprivacy.model.discrete import DiscreteSource
@@ -225,7 +226,7 @@ class GaussianSource(Frozen):
         side : column name, or several, optional
             Z, side information of the user.
         shrinkage : {"ledoit-wolf", "oas"}, optional
-            Shrink the covariance as far as scikit-learn does (extra ``examples``): the share is
+            Shrink the covariance as far as scikit-learn does (extra ``masking``): the share is
             its estimate in floats, the rest is exact.
         standardize : bool
             Divide every column by the float next to its standard deviation; a release is in the
@@ -553,14 +554,11 @@ def _shrunk(
     law: Sequence[Sequence[Fraction]], data: np.ndarray, shrinkage: str
 ) -> list[list[Fraction]]:
     """Return (1 − α) S + α (tr S / k) I, with scikit-learn's α."""
-    try:
-        from sklearn import covariance
-    except ImportError:
-        remedy = "install it with: pip install 'cvxprivacy[examples]'"
-        raise InputError("shrinkage", "needs scikit-learn", remedy) from None
-    estimators: Mapping[str, Any] = {"ledoit-wolf": covariance.LedoitWolf, "oas": covariance.OAS}
+    estimators = {"ledoit-wolf": "LedoitWolf", "oas": "OAS"}
     one_of(shrinkage, "shrinkage", *estimators)
-    size, share = len(law), Fraction(float(estimators[shrinkage]().fit(data).shrinkage_))
+    covariance = required("sklearn.covariance", "masking", "shrinkage")
+    estimator = getattr(covariance, estimators[shrinkage])()
+    size, share = len(law), Fraction(float(estimator.fit(data).shrinkage_))
     mean = sum((law[i][i] for i in range(size)), Fraction(0)) / size
     return [
         [(1 - share) * law[i][j] + (share * mean if i == j else 0) for j in range(size)]

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, FloatArray, entries
+from cvxprivacy.extras import is_of_engine, nw
 from cvxprivacy.validation import labels, table
 
 __all__ = ["SHAPE", "Table", "axes_of", "frequencies", "index_of", "probabilities", "tabulated"]
@@ -57,6 +57,17 @@ def tabulated(values: Any, *, variables: Sequence[int] = (2, 3)) -> Table:
     InputError
         For a distribution of another number of variables.
     """
+    if isinstance(values, Table):
+        return values
+    if is_of_engine(values):
+        return _framed(values)
+    if hasattr(values, "outcomes") and hasattr(values, "pmf"):
+        return _distribution(values, variables)
+    return Table(values)
+
+
+def _framed(values: Any) -> Table:
+    """Return what a frame or a series holds."""
     if nw.dependencies.is_pandas_like_dataframe(values):
         axes = values.index, values.columns
         return Table(values, [_index(axis) for axis in axes], [_name(axis) for axis in axes])
@@ -65,14 +76,13 @@ def tabulated(values: Any, *, variables: Sequence[int] = (2, 3)) -> Table:
     frame = nw.from_native(values, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         return _columns(frame)
-    if hasattr(values, "outcomes") and hasattr(values, "pmf"):
-        return _distribution(values, variables)
     return Table(values)
 
 
 def index_of(values: Any) -> list[Any] | None:
     """Return what labels the entries of a pandas series; None of anything else."""
-    return _index(values.index) if nw.dependencies.is_pandas_like_series(values) else None
+    framed = is_of_engine(values) and nw.dependencies.is_pandas_like_series(values)
+    return _index(values.index) if framed else None
 
 
 def _index(axis: Any) -> list[Any] | None:

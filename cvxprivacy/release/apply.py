@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.errors import InputError, UnknownValueError, UnseenValueWarning
+from cvxprivacy.extras import nw
 from cvxprivacy.release.draws import Draws, Numbers
 from cvxprivacy.tables.counting import count_letters
 from cvxprivacy.tables.engines import (
@@ -23,6 +23,7 @@ from cvxprivacy.tables.engines import (
     python_values,
     replace_columns,
     series_like,
+    series_of,
 )
 from cvxprivacy.tables.groups import raw
 from cvxprivacy.tables.schema import TableSchema
@@ -144,8 +145,8 @@ class Mechanism:
 
     def _column(self, values: Any, drawn: Places) -> Any:
         """Return the letters drawn, as a series where ``values`` are one, else as an array."""
-        series = nw.from_native(values, series_only=True, pass_through=True)
-        if not isinstance(series, nw.Series):
+        series = series_of(values)
+        if series is None:
             return self._output_array[drawn]
         released = nw.to_native(series_like(self.outputs, series)[drawn].alias(series.name))
         return released.set_axis(values.index) if hasattr(values, "set_axis") else released
@@ -308,8 +309,8 @@ def _check_names(frame: nw.LazyFrame[Any], row_id: Hashable) -> None:
 
 def _letters(values: Any) -> list[Any]:
     """Return one hashable label per record of a series, an array or a list."""
-    series = nw.from_native(values, series_only=True, pass_through=True)
-    if isinstance(series, nw.Series):
+    series = series_of(values)
+    if series is not None:
         items = python_values(series)
     elif isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise InputError("values", f"{values!r}", "pass a column or a list of letters")
@@ -342,7 +343,7 @@ class Engine(NamedTuple):
 
 def engine_of(frame: nw.LazyFrame[Any]) -> Engine:
     """Return the engine of a lazy frame; one that cannot be streamed is refused."""
-    engine = _ENGINES.get(frame.implementation)
+    engine = _ENGINES.get(frame.implementation.value)
     if engine is None:
         problem = f"a lazy {frame.implementation.value} frame"
         raise InputError("values", problem, "collect it first, or stream it from DuckDB or Dask")
@@ -450,7 +451,7 @@ def _release_dask(frame: Any, draws: Draws, release: ReleaseOfBatch, columns: li
 
 
 _ENGINES = {
-    nw.Implementation.DUCKDB: Engine(_duckdb_batches, _release_duckdb),
-    nw.Implementation.POLARS: Engine(_polars_batches, _release_polars),
-    nw.Implementation.DASK: Engine(_dask_batches, _release_dask, partitioned=True),
+    "duckdb": Engine(_duckdb_batches, _release_duckdb),
+    "polars": Engine(_polars_batches, _release_polars),
+    "dask": Engine(_dask_batches, _release_dask, partitioned=True),
 }

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from scipy import sparse
 
 from cvxprivacy.errors import InputError, UnknownValueError
 from cvxprivacy.exact import is_sparse
+from cvxprivacy.extras import pd
 from cvxprivacy.files import whole_file
 from cvxprivacy.frozen import Frozen
 from cvxprivacy.release.apply import (
@@ -33,9 +34,6 @@ from cvxprivacy.tables.labels import read, written
 from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.text import SHOWN, matrix_html
 from cvxprivacy.validation import array, labels, one_of
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["Channel", "load", "write", "write_sdcmicro"]
 
@@ -191,8 +189,6 @@ class Channel(Frozen):
 
     def to_frame(self) -> pd.DataFrame:
         """Return the matrix with its labels, a pandas frame; sparse if the matrix is."""
-        import pandas as pd
-
         index, columns = (pd.Index(x, tupleize_cols=False) for x in (self.inputs, self.outputs))
         if self._sparse:
             sparse_frame: Any = pd.DataFrame.sparse

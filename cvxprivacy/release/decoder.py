@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
-
-import narwhals as nw
+from typing import Any
 
 from cvxprivacy.errors import InputError, UnknownValueError
+from cvxprivacy.extras import nw, pd
 from cvxprivacy.frozen import Frozen
 from cvxprivacy.tables.engines import (
     in_memory,
@@ -19,9 +18,6 @@ from cvxprivacy.tables.engines import (
 from cvxprivacy.tables.labels import read, written
 from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.validation import labels, present
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["Decoder"]
 
@@ -151,8 +147,6 @@ class Decoder(Frozen):
 
     def to_frame(self) -> pd.DataFrame:
         """Return the strategies, a pandas frame with a row for each u and a column for each z."""
-        import pandas as pd
-
         frame = pd.DataFrame(
             index=range(len(self.table)),
             columns=pd.Index(self.side, tupleize_cols=False),

@@ -18,7 +18,7 @@ import contextlib
 import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,14 +26,13 @@ from scipy import sparse
 
 from cvxprivacy.errors import InputError, UnknownValueError
 from cvxprivacy.exact import is_sparse
+from cvxprivacy.extras import pd
 from cvxprivacy.frozen import FrozenFields
 from cvxprivacy.tables.counting import count_letters
 from cvxprivacy.tables.engines import as_narwhals
 from cvxprivacy.tables.schema import TableSchema
+from cvxprivacy.text import aligned
 from cvxprivacy.validation import array, integer, labels, number, one_of, present
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["Estimate", "estimate", "released_counts"]
 
@@ -114,8 +113,6 @@ class Estimate(FrozenFields):
 
     def to_frame(self) -> pd.DataFrame:
         """Return shares, standard errors and counts by letter, a pandas frame."""
-        import pandas as pd
-
         columns = {"share": self.law, "standard error": self.standard_errors, "count": self.counts}
         return pd.DataFrame(columns, index=pd.Index(self.letters, tupleize_cols=False))
 
@@ -124,8 +121,15 @@ class Estimate(FrozenFields):
         return f"Estimate({self.method}, {size})"
 
     def __str__(self) -> str:
-        table = self.to_frame().to_string(max_rows=20, float_format="{:.5g}".format)
-        return "\n".join([repr(self), table, *(f"  note: {note}" for note in self.notes)])
+        columns = (self.letters, self.law, self.standard_errors, self.counts)
+        rows = [
+            [str(letter), *(f"{number:.5g}" for number in numbers)]
+            for letter, *numbers in zip(*columns, strict=True)
+        ]
+        if len(rows) > 20:
+            rows[10:-10] = [["…"] * 4]
+        table = aligned([["", "share", "standard error", "count"], *rows])
+        return "\n".join([repr(self), *table, *(f"  note: {note}" for note in self.notes)])
 
 
 def estimate(

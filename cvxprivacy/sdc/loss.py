@@ -18,18 +18,16 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cvxprivacy.errors import InputError
+from cvxprivacy.extras import pd
 from cvxprivacy.model.information import entropy
 from cvxprivacy.tables.arrays import codes, deviations, is_frame, paired, same_records
 from cvxprivacy.tables.engines import as_narwhals, python_values
 from cvxprivacy.validation import one_of, present
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = [
     "CategoricalLoss",
@@ -113,8 +111,6 @@ class InformationLoss(Loss):
 
     def to_frame(self) -> pd.DataFrame:
         """Return Table 1, a row for each thing compared."""
-        import pandas as pd
-
         return pd.DataFrame.from_dict(self.table, orient="index")
 
 
@@ -269,8 +265,6 @@ class ProbabilisticLoss(Loss):
 
     def to_frame(self) -> pd.DataFrame:
         """Return the measures by attribute; those of pairs are averaged over the other ones."""
-        import pandas as pd
-
         values = {"Q": self.quantiles.mean(axis=0), "mean": self.means, "var": self.variances}
         if len(self.columns) > 1:
             values["cov"] = np.nanmean(self.covariances, axis=0)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
+from cvxprivacy.extras import nw
 from cvxprivacy.tables import engines
 from cvxprivacy.tables.engines import (
     as_narwhals,

@@ -10,10 +10,10 @@ from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from itertools import pairwise
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 
 from cvxprivacy.errors import InputError
+from cvxprivacy.extras import nw
 from cvxprivacy.validation import array, number
 
 __all__ = ["Bins", "bins_of", "quantile_bins", "quantiles_in", "short"]

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
+from cvxprivacy.extras import nw
 from cvxprivacy.frozen import FrozenFields
 from cvxprivacy.tables.bins import short
 from cvxprivacy.tables.engines import as_narwhals, collect, is_missing, python_values

@@ -32,12 +32,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cvxprivacy.errors import InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
+from cvxprivacy.extras import pd, required
 
 __all__ = ["load_adult", "load_bezzi", "load_census", "load_eia", "load_tarragona"]
 
@@ -60,14 +58,7 @@ def _adult(data: bytes) -> bytes:
 
 def _rda(data: bytes) -> bytes:
     """Write the one frame of an R data file as CSV."""
-    try:
-        import rdata
-    except ImportError:
-        remedy = (
-            "install it with: pip install 'cvxprivacy[datasets]', or put the CSV into the folder "
-            "that CVXPRIVACY_DATA names"
-        )
-        raise InputError("dataset", "an R data file needs the package rdata", remedy) from None
+    rdata = required("rdata", "datasets", "an R data file")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "data.rda"
         path.write_bytes(data)
@@ -161,8 +152,6 @@ def load_bezzi() -> pd.DataFrame:
     >>> int(tall.sum()), people.loc[people["diagnosis"] == "Y", "name"].tolist()
     (4, ['Erin'])
     """
-    import pandas as pd
-
     people = {
         "Timothy": (166, "N"), "Alice": (163, "N"), "Perry": (161, "N"), "Tom": (167, "N"),
         "Ron": (175, "N"), "Omer": (170, "N"), "Bob": (170, "N"), "Amber": (171, "N"),
@@ -231,8 +220,6 @@ def load_eia() -> pd.DataFrame:
 
 def _frame(name: str, **reading: Any) -> pd.DataFrame:
     """Return a data set of the pinned content, fetched if need be."""
-    import pandas as pd
-
     home, folder = HOMES[name], os.environ.get("CVXPRIVACY_DATA")
     path = Path(folder) / f"{name}.csv" if folder else None
     table = None if path is None else _local(path, home)
@@ -264,8 +251,7 @@ def _local(path: Path, home: Home) -> bytes | None:
 
 def _fetched(name: str, home: Home, local: Path | None) -> bytes:
     """Return what lies at a home, whole and unchanged, from the cache if it is there."""
-    import pooch
-
+    pooch = required("pooch", "datasets", "a data set that is fetched")
     with tempfile.TemporaryDirectory() as spare, ExitStack() as quiet:
         log = pooch.get_logger()  # writes to standard error, by default
         quiet.callback(log.setLevel, log.level)

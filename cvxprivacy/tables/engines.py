@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 
 from cvxprivacy.errors import InputError
+from cvxprivacy.extras import is_of_engine, nw, pd, required
 
 __all__ = [
     "as_narwhals",
@@ -23,6 +23,7 @@ __all__ = [
     "replace_columns",
     "sampled",
     "series_like",
+    "series_of",
     "whole_records",
 ]
 
@@ -113,8 +114,7 @@ def sampled(frame: Any, most: int, *, seed: int) -> tuple[nw.DataFrame[Any], int
     elif records > most and table.implementation.is_dask():
         drawn = nw.from_native(native.sample(frac=most / records, random_state=seed))
     elif records > most and table.implementation.is_polars():
-        import polars as pl
-
+        pl = required("polars", "engines", "a polars frame")
         place = "place".ljust(1 + max(map(len, table.collect_schema().names())), "_")  # unused
         places = pl.col(place).is_in(_drawn(records, most, seed))
         drawn = nw.from_native(native.with_row_index(place).filter(places).drop(place))
@@ -163,6 +163,14 @@ def finite_numbers(series: nw.Series[Any], argument: str) -> np.ndarray:
         problem = "a missing value (NaN)" if np.isnan(value) else f"{value!r} is not finite"
         raise InputError(argument, problem, "fill or drop it", where=where, value=value)
     return column
+
+
+def series_of(values: Any) -> nw.Series[Any] | None:
+    """Return a series as narwhals sees it, None of anything else."""
+    if not is_of_engine(values):
+        return None
+    series = nw.from_native(values, series_only=True, pass_through=True)
+    return series if isinstance(series, nw.Series) else None
 
 
 def replace_columns(
@@ -216,8 +224,6 @@ def series_like(values: Sequence[Any], like: nw.Series[Any]) -> nw.Series[Any]:
 def _attempts(values: list[Any], like: Any, engine: nw.Implementation) -> list[Callable[[], Any]]:
     """Return ways to make a native series, of the type of ``like`` first."""
     if engine.is_pandas_like():
-        import pandas as pd
-
         objects = pd.Series(values, dtype=object)
         inferred = [] if None in values else [lambda: pd.Series(values)]  # which makes None NaN
         room: Any = {"i": "Int64", "u": "UInt64", "b": "boolean"}.get(
@@ -227,14 +233,12 @@ def _attempts(values: list[Any], like: Any, engine: nw.Implementation) -> list[C
             inferred = [lambda: objects.astype(room)]
         return [lambda: objects.astype(like.dtype), *inferred, lambda: objects]
     if engine.is_pyarrow():
-        import pyarrow as pa
-
+        pa = required("pyarrow", "engines", "a pyarrow table")
         return [
             lambda: pa.chunked_array([pa.array(values, type=like.type)]),
             lambda: pa.chunked_array([pa.array(values)]),
         ]
-    import polars as pl
-
+    pl = required("polars", "engines", "a polars frame")
     return [
         lambda: pl.Series(values, dtype=like.dtype, strict=True),
         lambda: pl.Series(values),

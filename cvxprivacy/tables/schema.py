@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-import narwhals as nw
-
 from cvxprivacy.errors import InputError
+from cvxprivacy.extras import nw
 from cvxprivacy.frozen import frozen
 from cvxprivacy.tables.bins import Bins, bins_of, quantile_bins, quantiles_in
 from cvxprivacy.tables.engines import as_narwhals, collect, is_missing, python_values, whole_records

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any
 
-import narwhals as nw
-
+from cvxprivacy.extras import nw
 from cvxprivacy.tables.counting import code
 from cvxprivacy.tables.engines import as_narwhals, is_missing
 from cvxprivacy.tables.schema import TableSchema

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import narwhals as nw
-
 from cvxprivacy.errors import InputError
+from cvxprivacy.extras import nw
 from cvxprivacy.tables.engines import collect, python_values
 
 __all__ = ["MOST_CELLS", "ranked", "value_counts"]

@@ -99,8 +99,8 @@ def test_steps_of_probabilistic_linkage_increase():
 
 def test_the_extra_of_probabilistic_linkage_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "splink", None)
-    error = refusal("probabilistic_linkage", probabilistic_linkage, [[1.0]], [[1.0]])
-    assert "cvxprivacy[linkage]" in str(error)
+    with pytest.raises(cpv.MissingPackageError, match=r"cvxprivacy\[linkage\]"):
+        probabilistic_linkage([[1.0]], [[1.0]])
 
 
 # ---- intervals and score -----------------------------------------------------------------

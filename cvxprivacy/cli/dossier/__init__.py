@@ -15,6 +15,7 @@ from typing import IO, Any
 
 from cvxprivacy.cli.outputs import Output
 from cvxprivacy.errors import InputError
+from cvxprivacy.extras import required
 
 __all__ = ["report_outputs", "report_targets", "schema"]
 
@@ -33,6 +34,9 @@ def report_targets(paths: Sequence[str]) -> dict[str, str]:
             problem, remedy = f"two of format {kind}", "pass one .html and one .json at most"
             raise InputError("--report", problem, remedy, value=path)
         kinds[kind] = path
+    if "html" in kinds:
+        for package in ("jinja2", "latex2mathml"):  # before any work
+            required(package, "report", "a report")
     return dict(zip(("report", "report, again"), kinds.values(), strict=False))
 
 

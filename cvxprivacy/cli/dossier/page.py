@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cvxprivacy.cli.dossier.words import INFINITE
+from cvxprivacy.extras import required
 from cvxprivacy.style import inline_svg
 
 if TYPE_CHECKING:
@@ -56,10 +57,9 @@ def html(facts: Mapping[str, Any]) -> str:
     facts : mapping
         As :mod:`cvxprivacy.cli.dossier.facts` makes them, or as read from the JSON of a report.
     """
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
+    jinja2 = required("jinja2", "report", "a report")
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
     environment.filters |= {
         "number": number,
@@ -97,10 +97,9 @@ def css_string(text: str) -> str:
 
 def mathml(latex: str, *, display: bool = True) -> str:
     """Return LaTeX of a program as MathML; nothing for nothing."""
-    from latex2mathml.converter import convert
-
     if not latex:
         return ""
+    convert = required("latex2mathml.converter", "report", "a report").convert
     text = _UPRIGHT.sub(r"\\operatorname{\1}", latex)
     text = text.replace(r"\log ", r"\log\, ")
     text = _OVER.sub(r"\\underset{\2}{\\\1}", text) if display else text

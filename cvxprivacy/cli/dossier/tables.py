@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
 
 from cvxprivacy.cli.dossier.provenance import Asked, Facts, Kept
 from cvxprivacy.cli.dossier.secrecy import Guard
 from cvxprivacy.cli.dossier.words import extended, rounded
+from cvxprivacy.extras import nw, pd
 from cvxprivacy.microdata.audit.findings import RISK, Measure, implied_bounds
 from cvxprivacy.tables.engines import as_narwhals, python_values
 from cvxprivacy.tables.labels import shown
@@ -175,8 +175,6 @@ def changed(pairs: Pairs) -> dict[str, Any]:
 
 def losses(pairs: Pairs) -> dict[str, Any]:
     """Measure what numeric key columns have lost as numbers, and all of them as categories."""
-    import pandas as pd
-
     from cvxprivacy.sdc.loss import categorical_loss
 
     before, after = (

@@ -10,13 +10,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.criteria import Criterion
 from cvxprivacy.criteria.base import criteria_listed
 from cvxprivacy.errors import InputError
+from cvxprivacy.extras import nw
 from cvxprivacy.files import whole_file
 from cvxprivacy.leakage import Leakage
 from cvxprivacy.leakage.base import by_name

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cvxprivacy import style
+from cvxprivacy.extras import required
 from cvxprivacy.microdata.audit.findings import (
     RISK,
     SHOWN,
@@ -293,10 +294,9 @@ def _described(findings: Findings) -> str:
 
 def html(findings: Findings, *, document: bool = True) -> str:
     """Return the audit as a page with its style and picture inside, or for a page without them."""
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
+    jinja2 = required("jinja2", "tables", "the page of an audit")
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
     source = files("cvxprivacy.microdata").joinpath("templates", "audit.html.j2")
     template = environment.from_string(source.read_text(encoding="utf-8"))

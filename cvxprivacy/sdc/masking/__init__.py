@@ -5,7 +5,10 @@ microaggregation and rank swapping have none, as their promise concerns the reco
 fitted on.  Needs scikit-learn (``pip install "cvxprivacy[masking]"``).
 """
 
-from cvxprivacy.sdc.masking.numeric import (
+from cvxprivacy.extras import required
+
+required("sklearn", "masking", "masking")
+from cvxprivacy.sdc.masking.numeric import (  # noqa: E402
     MDAV,
     AdditiveNoise,
     HansenMukherjee,
@@ -14,7 +17,7 @@ from cvxprivacy.sdc.masking.numeric import (
     Rescaled,
     rescale,
 )
-from cvxprivacy.sdc.masking.pram import PRAM, OptimalPRAM
+from cvxprivacy.sdc.masking.pram import PRAM, OptimalPRAM  # noqa: E402
 
 __all__ = [
     "MDAV",

@@ -15,21 +15,16 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-import narwhals as nw
 import numpy as np
+from sklearn import get_config
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cvxprivacy.errors import InputError
+from cvxprivacy.extras import nw
 from cvxprivacy.sdc import partitions
 from cvxprivacy.tables.arrays import deviations, is_frame, like, numbers, paired
 from cvxprivacy.validation import integer, number
-
-try:
-    from sklearn import get_config
-    from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
-    from sklearn.utils.validation import check_is_fitted, validate_data
-except ImportError as error:
-    need = "cvxprivacy.sdc.masking needs scikit-learn 1.6 or later"
-    raise ImportError(f"{need}: pip install 'cvxprivacy[masking]'") from error
 
 __all__ = [
     "MDAV",

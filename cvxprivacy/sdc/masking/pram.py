@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cvxprivacy.criteria import Criterion, PreserveMarginal
 from cvxprivacy.errors import InputError
+from cvxprivacy.extras import nw, pd
 from cvxprivacy.formulations.minimum_distortion import MinimumDistortion
 from cvxprivacy.formulations.privacy_distortion import PrivacyDistortion
 from cvxprivacy.model.attributes import per_attribute
@@ -63,8 +63,6 @@ class CategoryMasking(Masking):
 
     def transform(self, X: Any) -> Any:
         """Return the table with its categories drawn anew; an unknown one is refused."""
-        import pandas as pd
-
         check_is_fitted(self)
         columns, draws = self._letters(X, reset=False), generator(self.random_state)
         released = X if is_frame(X, "X") else pd.DataFrame(columns)
@@ -147,8 +145,6 @@ class PRAM(CategoryMasking):
         self, columns: dict[str, list[Any]], key: tuple[str, ...], channel: float | Channel
     ) -> Channel:
         """Return the channel of some columns, with the law of the table."""
-        import pandas as pd
-
         for name in key:
             present(name, columns, "channel")
         schema = TableSchema(key=key)
@@ -266,8 +262,6 @@ class OptimalPRAM(CategoryMasking):
         InfeasibleError
             If no channel satisfies the criteria within the budget.
         """
-        import pandas as pd
-
         columns = self._letters(X)
         key, size = list(columns), len(next(iter(columns.values())))
         hidden = {f"confidential {name}": column for name, column in columns.items()}

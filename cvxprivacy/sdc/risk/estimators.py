@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
+from cvxprivacy.extras import pd
 from cvxprivacy.model.information import FEW_CELLS, miller_madow, mutual_information, nat
 from cvxprivacy.tables.arrays import (
     codes,
@@ -159,8 +160,6 @@ def _columns(table: Any, argument: str) -> list[np.ndarray]:
             return list(numbers(items, argument)[0].T)
         if items.ndim not in (1, 2):
             raise InputError(argument, f"shape {items.shape}", "pass shape (n,) or (n, d)")
-        import pandas as pd
-
         table = pd.DataFrame(items)
     frame = in_memory(table, argument)
     if not frame.columns or not len(frame):
@@ -178,8 +177,6 @@ def _columns(table: Any, argument: str) -> list[np.ndarray]:
 
 def _cells(sides: list[list[np.ndarray]], step: Any) -> list[npt.NDArray[np.int64]]:
     """Return the cell of each record on both sides, 0, 1, …, by ``step`` of the estimate."""
-    import pandas as pd
-
     count = sum(column.dtype.kind == "f" for side in sides for column in side)
     steps = [step] * count if np.ndim(step) == 0 else list(step)
     if len(steps) != count:
@@ -188,12 +185,13 @@ def _cells(sides: list[list[np.ndarray]], step: Any) -> list[npt.NDArray[np.int6
     lengths = iter(None if s is None else number(s, "step", zero=False) for s in steps)
     cells = []
     for side in sides:
-        cut = {}
-        for j, column in enumerate(side):
+        cell = np.zeros(len(side[0]), dtype=np.int64)
+        for column in side:
             length = next(lengths) if column.dtype.kind == "f" else None
-            cut[j] = column if length is None else np.floor(column / length)
-        numbered = pd.DataFrame(cut).groupby(list(cut)).ngroup()
-        cells.append(np.asarray(numbered, dtype=np.int64))
+            cut = column if length is None else np.floor(column / length)
+            parts, part = np.unique(cut, return_inverse=True)
+            cell = np.unique(cell * len(parts) + part, return_inverse=True)[1]
+        cells.append(cell)
     return cells
 
 

@@ -22,11 +22,11 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
+from cvxprivacy.extras import nw
 from cvxprivacy.frozen import FrozenFields
 from cvxprivacy.tables.counting import count_records
 from cvxprivacy.tables.engines import as_narwhals

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.errors import InputError
+from cvxprivacy.extras import pd, required
 from cvxprivacy.tables.arrays import deviations, paired
 from cvxprivacy.validation import array, integer, number, one_of
 
@@ -107,7 +108,7 @@ def probabilistic_linkage(
 
     Raises
     ------
-    InputError
+    MissingPackageError
         If Splink is not installed.
 
     Examples
@@ -120,11 +121,7 @@ def probabilistic_linkage(
     >>> probabilistic_linkage(table, table + 0.01 * rng.standard_normal((30, 2)))
     1.0
     """
-    try:
-        import splink  # noqa: F401
-    except ImportError:
-        remedy = "install it with: pip install 'cvxprivacy[linkage]'"
-        raise InputError("probabilistic_linkage", "needs Splink 5", remedy) from None
+    required("splink", "linkage", "probabilistic_linkage")
     before, after, _ = paired(original, masked, columns)
     remedy = "pass increasing numbers > 0"
     bounds = array(steps, "steps", remedy, axes=(1,))
@@ -145,7 +142,6 @@ def probabilistic_linkage(
 
 def _weighted_pairs(before: np.ndarray, after: np.ndarray, steps: np.ndarray, most: int) -> Any:
     """Return Splink's frame of all pairs of records, with the weight of each pair's match."""
-    import pandas as pd
     import splink.comparison_level_library as levels
     from splink import DuckDBAPI, Linker, SettingsCreator
     from splink.comparison_library import CustomComparison
