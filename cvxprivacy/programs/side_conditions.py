@@ -84,8 +84,14 @@ class Auxiliary(FrozenFields):
         """Return the shapes of its multipliers: (μ, η) of a ratio, (μ,) of the others."""
         return [(n, m), (n, m)] if self.kind == "ratio" else [(n, m)]
 
-    def marginal(self, duals: Sequence[FloatArray], mass: FloatArray, channel: FloatArray) -> float:
-        """Return d value / d bound; −inf at ratio or total 1, the least there is."""
+    def in_bound(self, symbol: Symbol) -> bool:
+        """Tell whether a number moves the bound alone, in which the optimum is convex."""
+        return self.kind != "ratio"
+
+    def marginal(
+        self, symbol: Symbol, duals: Sequence[FloatArray], mass: FloatArray, channel: FloatArray
+    ) -> float:
+        """Return d value / d what a number moves; −inf at ratio or total 1, the least there is."""
         if self.bound == 1.0 and not self.radius:
             return -math.inf
         last = mass[:, None] * np.asarray(duals[-1], float)
@@ -124,7 +130,9 @@ class Excess(Auxiliary):
     def shapes(self, n: int, m: int) -> list[tuple[int, ...]]:
         return [(m,)]
 
-    def marginal(self, duals: Sequence[FloatArray], mass: FloatArray, channel: FloatArray) -> float:
+    def marginal(
+        self, symbol: Symbol, duals: Sequence[FloatArray], mass: FloatArray, channel: FloatArray
+    ) -> float:
         return -float(np.max(duals[0]))
 
     def to_dict(self) -> dict[str, Any]:
