@@ -6,24 +6,26 @@ but for a probability δ.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.criteria.base import Criterion, Words
+from cvxprivacy.criteria.counts import Counts, Verdict
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import FloatArray, Real, array as exact_array, fractions
+from cvxprivacy.exact import Real, array as exact_array, fractions
 from cvxprivacy.frozen import owned
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.lettering import Lettering
 from cvxprivacy.programs.notation import tex
-from cvxprivacy.programs.parameter import Parameter, Scalar, Symbol
+from cvxprivacy.programs.parameter import Parameter, Scalar
 from cvxprivacy.programs.side_conditions import Auxiliary, Excess, Rule
 from cvxprivacy.validation import table
 
@@ -111,25 +113,36 @@ class LocalPrivacy(Criterion):
         delta: Real | None = None,
     ) -> None:
         self.epsilon = epsilon
-        self.metric = None if metric is None else _metric(metric)
+        self.metric: Any = None if metric is None else _metric(metric)
         self.delta = delta
         if metric is not None and delta is not None:
             problem, remedy = "a metric and a δ", "pass one of them"
             raise InputError("delta", problem, remedy, value=delta)
-        if metric is not None:
-            self.words = Words(
-                "no record's own {x} makes any released value more than e^({n} d) times as "
-                "probable as one at a distance d would",
-                "greatest log ratio per unit of distance",
+
+    def in_words(
+        self, *, w: str = "W", x: str = "X", units: str = "bits", number: str = ""
+    ) -> Words:
+        words = super().in_words(w=w, x=x, units=units, number=number)
+        if self.words is None:  # of a class that states something else
+            return words
+        number = number or f"{float(self.epsilon):g}"
+        if self.metric is not None:
+            asks = (
+                f"no record's own {x} makes any released value more than e^({number} d) times as "
+                "probable as one at a distance d would"
             )
-        if delta is not None:
-            self.words = Words(
-                "but for a probability of "
-                f"{float(delta):g}, no record's own {{x}} makes any set of released values more "
-                "than e^{n} times as probable as another record's would",
-                "log ratio",
-                "nats",
+            return replace(words, asks=asks, quantity="greatest log ratio per unit of distance")
+        if self.delta is not None:
+            asks = (
+                f"but for a probability of {float(self.delta):g}, no record's own {x} makes any "
+                f"released values more than e^{number} times as probable as another record's would"
             )
+            return replace(words, asks=asks, quantity="log ratio", unit="nats")
+        return words
+
+    def verdict(self, table: Counts) -> Verdict:
+        """Of no table is it decided: it is of the chances that a record had."""
+        return Verdict(None)
 
     def at(self, value: Real) -> Criterion:
         return type(self)(value, metric=self.metric, delta=self.delta)
@@ -160,65 +173,45 @@ class LocalPrivacy(Criterion):
 
     def _pairs(self, release: Alphabet) -> Mapping[str, Rule]:
         """Return a row for each pair of letters that generates others (of each output)."""
-        size = len(release.source.x)
-        if self.metric.shape != (size, size):
+        size, distances = len(release.source.x), self.metric
+        if distances.shape != (size, size):
             remedy = f"pass one of shape ({size}, {size}), in the order of the source's x"
-            raise InputError("metric", f"shape {self.metric.shape}", remedy)
+            raise InputError("metric", f"shape {distances.shape}", remedy)
         if release.encoder_inputs != "x":
             problem = "inputs that are not x alone, of which the metric is"
             raise InputError("metric", problem, 'use encoder="x" and no side information')
         rules: dict[str, Rule] = {}
-        metric = self.metric[np.ix_(release.x_of, release.x_of)]
-        for i, j in generating_pairs(metric):
-            distance = Fraction(metric[i, j])
-            if not distance:
-                rules[f"{i}={j}"] = release.moved({i: Scalar(1), j: Scalar(-1)}).each() == 0
-                continue
-            most = (self.epsilon * distance).exp()
-            rules[f"{i}/{j}"] = release.moved({i: Scalar(1), j: -most}).each() <= 0
+        metric = distances[np.ix_(release.x_of, release.x_of)]
+        for (i, j), distance in generating_pairs(metric).items():
+            if distance:
+                most = (self.epsilon * distance).exp()
+                rules[f"{i}/{j}"] = release.moved({i: Scalar(1), j: -most}).each() <= 0
+            else:  # whatever ε is
+                same = release.moved({i: Scalar(1), j: Scalar(-1)}).each()
+                rules[f"{i}={j}"] = same == 0 * self.epsilon
         return rules
 
     def _excesses(self, release: Alphabet) -> Mapping[str, Rule]:
         """Return the excess of each letter over each other."""
-        factor, mass = self.epsilon.exp(), release.masses
+        factor, mass, size = self.epsilon.exp(), release.masses, release.n
         (bound, _), (most, off) = self.delta.enclosure, factor.enclosure
+        none = exact_array([Fraction(0)] * release.m)
         rules: dict[str, Rule] = {}
-        for i in range(release.n):
-            for j in range(release.n):
-                if i == j:
-                    continue
-                share = np.full(release.n, Fraction(0), dtype=object)
-                share[i], share[j] = 1 / mass[i], -most / mass[j]
-                rules[f"{i}/{j}"] = PairExcess(
-                    bound=bound,
-                    radius=float(off) * (1 + 2.0**-40),  # as Σ p(x̂ | s') = 1
-                    derivatives=self.delta.slopes | factor.slopes,
-                    share=exact_array(share),
-                    levels=exact_array([Fraction(0)] * release.m),
-                    pair=(i, j),
-                )
+        for i, j in itertools.permutations(range(size), 2):
+            share = np.full(size, Fraction(0), dtype=object)
+            share[i], share[j] = 1 / mass[i], -most / mass[j]
+            slope = np.zeros(size)
+            slope[j] = -1 / float(mass[j])
+            rules[f"{i}/{j}"] = Excess(
+                bound=bound,
+                radius=float(off) * (1 + 2.0**-40),  # Σ p(x̂ | s') = 1: of e^ε in the bound
+                derivatives=self.delta.slopes | factor.slopes,
+                share=exact_array(share),
+                levels=none,
+                pair=(i, j),
+                moving=dict.fromkeys(factor.slopes, slope),
+            )
         return rules
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class PairExcess(Excess):
-    """What the law of one input has above e^ε times that of another.
-
-    ``pair`` are their places; ``derivatives`` are of δ, the bound, and of e^ε, in the shares.
-    """
-
-    pair: tuple[int, int]
-    of_law: ClassVar[bool] = False
-
-    def in_bound(self, symbol: Symbol) -> bool:
-        return not symbol.function
-
-    def marginal(
-        self, symbol: Symbol, duals: Sequence[FloatArray], mass: FloatArray, channel: FloatArray
-    ) -> float:
-        if self.in_bound(symbol):
-            return super().marginal(symbol, duals, mass, channel)
-        return -float(duals[0] @ np.asarray(channel)[self.pair[1]])
 
 
 def _metric(value: Any) -> Any:
@@ -235,24 +228,25 @@ def _metric(value: Any) -> Any:
     return owned(metric)
 
 
-def generating_pairs(metric: npt.ArrayLike) -> list[tuple[int, int]]:
-    """Return the pairs (i, j) from whose bounds those of all others follow, exactly.
+def generating_pairs(metric: npt.ArrayLike) -> dict[tuple[int, int], Fraction]:
+    """Return the pairs (i, j) from whose bounds those of all others follow, and how far they are.
 
     p(x̂ | i) ≤ e^{ε m(i, j)} p(x̂ | j) follows from (i, k) and (k, j) if m(i, k) + m(k, j) ≤ m(i, j).
+    Distances are those of the shortest ways, exactly.
 
     Parameters
     ----------
     metric : array_like, shape (n, n)
-        Symmetric distances, 0 on the diagonal.  Of letters at distance 0 each is paired with the
-        first of them, once.
+        Symmetric, 0 on the diagonal.  Of letters at distance 0 each is paired with the first of
+        them, once.
 
     Examples
     --------
-    >>> generating_pairs([[0, 1, 2], [1, 0, 1], [2, 1, 0]])
+    >>> list(generating_pairs([[0, 1, 2], [1, 0, 1], [2, 1, 0]]))
     [(0, 1), (1, 0), (1, 2), (2, 1)]
     """
-    distances = fractions(exact_array(metric))
-    common = math.lcm(*(distance.denominator for distance in distances.flat))
+    distances = fractions(exact_array(metric)).tolist()
+    common = math.lcm(*(distance.denominator for row in distances for distance in row))
     shortest = np.array([[int(x * common) for x in row] for row in distances], dtype=object)
     for k in range(len(shortest)):  # what follows through others bounds as well (Floyd–Warshall)
         np.minimum(shortest, shortest[:, k, None] + shortest[k], out=shortest)
@@ -265,4 +259,5 @@ def generating_pairs(metric: npt.ArrayLike) -> list[tuple[int, int]]:
         through[k], through[:, k] = False, False
         needed &= ~through
     pairs = [(int(several[i]), int(several[j])) for i, j in zip(*np.nonzero(needed), strict=True)]
-    return pairs + [(int(i), int(j)) for i, j in enumerate(first) if i != j]
+    pairs += [(int(i), int(j)) for i, j in enumerate(first) if i != j]
+    return {pair: Fraction(shortest[pair], common) for pair in pairs}

@@ -257,8 +257,9 @@ class Alphabet(Letters):
                 moved = Expression(cost=np.broadcast_to(change[:, None], shape), origin=self.origin)
                 slopes[symbol] = slopes[symbol] + moved if symbol in slopes else moved
         table = np.broadcast_to(exact_array(cost)[:, None], shape)
-        data: dict[str, Any] = {"origin": self.origin, "derivatives": slopes}
-        return Expression("moved", {}, table, cost_radius=radius, **data)
+        return Expression(
+            "moved", {}, table, radius, derivatives=slopes, origin=self.origin, of_channel=True
+        )
 
     def _over(self, atoms: np.ndarray, observer: Observer | None) -> np.ndarray:
         """Return a cost (L, n, m) that is the same for all outputs, of one observer's atoms."""
