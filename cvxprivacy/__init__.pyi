@@ -1,6 +1,8 @@
 # The names that a user constructs or calls, once: type checkers read them here, and each is loaded
 # when it is first used.  Classes of what comes back are in cvxprivacy.typing.
 
+import cvxprivacy_verifier
+
 from . import (
     leakage as leakage,
     plotting as plotting,
@@ -95,4 +97,5 @@ from .tables.bins import Bins as Bins
 from .tables.groups import Groups as Groups
 from .tables.schema import TableSchema as TableSchema
 
+verifier = cvxprivacy_verifier
 __version__: str

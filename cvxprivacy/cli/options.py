@@ -144,8 +144,8 @@ def drawn(command: Command) -> Command:
     """Add the options of random draws: ``seed`` and ``row_id``."""
 
     @seed(
-        "Of the draws.  The risk holds only while nobody can guess it: leave it out for a fresh "
-        "one of 128 bits."
+        "Of the draws.  The risk holds only while nobody can guess it, and a short one is found "
+        "by trying: leave it out for a fresh one of 128 bits."
     )
     @click.option(
         "--row-id",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -31,6 +30,7 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.microdata.check import asked
 from cvxprivacy.microdata.drawn_table import DrawnTable
 from cvxprivacy.microdata.released_law import law_of
+from cvxprivacy.release.draws import Draws
 from cvxprivacy.tables.labels import written
 
 if TYPE_CHECKING:
@@ -269,7 +269,7 @@ def _refuse_with_holdout(options: Mapping[str, Any]) -> None:
 
 def _split(share: float, seed: int) -> dict[str, Any]:
     """Return what tells which records are held out: a key that tells nothing of the seed."""
-    return {"share": share, "key": hashlib.sha256(f"split {seed}".encode()).hexdigest()}
+    return {"share": share, "key": Draws(seed).derived("holdout").hex()}
 
 
 def halves_of(source: DiscreteSource, split: Mapping[str, Any]) -> Halves:
@@ -307,14 +307,17 @@ def _measured_of(
 
     level = options["confidence"]
     level = shared.LEVEL if level is None else level
-    return measured(halves, problem, solution, level=level, seed=_chance(seed, 2))
+    return measured(halves, problem, solution, level=level, seed=_chance(seed))
 
 
-def _chance(seed: int, use: int) -> Any:
-    """Return chance of the seed that is independent of the draws of the release."""
+def _chance(seed: int) -> Any:
+    """Return chance of the seed that is independent of the draws of the release.
+
+    What it makes is published: it tells nothing of a seed that was typed.
+    """
     import numpy as np
 
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(use,)))
+    return np.random.default_rng(int.from_bytes(Draws(seed).derived("holdout measured"), "big"))
 
 
 def _population_facts(document: dict[str, Any], risk: PopulationRisk | None) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.errors import InputError, UnknownValueError, UnseenValueWarning
-from cvxprivacy.release.draws import Draws
+from cvxprivacy.release.draws import Draws, Numbers
 from cvxprivacy.tables.counting import count_letters
 from cvxprivacy.tables.engines import (
     as_narwhals,
@@ -49,7 +49,8 @@ class Mechanism:
     rows: Mapping[Any, int]  # of each input
     outputs: Sequence[Any]
     arbitrary: npt.NDArray[np.bool_]  # rows that no proof covers
-    draw: Callable[[Places, np.ndarray], Places]  # of rows and uniform numbers: outputs
+    draw: Callable[[Places, Numbers], Places]  # of rows and numbers below 2⁵²: outputs
+    each: int  # numbers that a record takes
     schema: TableSchema | None
     encoder: str
     column: str | None  # of u, where outputs are u = 0, 1, … for a decoder
@@ -60,7 +61,7 @@ class Mechanism:
             rows = rows_of(self.rows, _letters(values))
             self._warn(self._counts(rows))
             names = None if row_id is None else _letters(row_id)
-            return self._column(values, self.draw(rows, draws(len(rows), names)))
+            return self._column(values, self._drawn(rows, draws, names))
         frame = as_narwhals(values, "values")
         if isinstance(frame, nw.LazyFrame):
             engine = engine_of(frame)
@@ -96,7 +97,7 @@ class Mechanism:
             table = as_narwhals(batch, "values")
             assert isinstance(table, nw.DataFrame)
             rows = self._rows(table, first)
-            drawn = self.draw(rows, batch_draws(len(rows), self._names(table, row_id), first))
+            drawn = self._drawn(rows, batch_draws, self._names(table, row_id), first)
             w = schema.letters(table, schema.sensitive)
             cells = [(v, x_of[s], y) for v, s, y in zip(w, rows, drawn.tolist(), strict=True)]
             counts.update(cells)
@@ -105,6 +106,12 @@ class Mechanism:
                 for cell, weight in zip(cells, weights, strict=True):
                     masses[cell] = masses.get(cell, 0.0) + float(weight)
         return dict(counts), masses
+
+    def _drawn(
+        self, rows: Places, draws: Draws, names: Sequence[Any] | None, first: int = 0
+    ) -> Places:
+        """Return the number of each record's output."""
+        return self.draw(rows, draws(len(rows), names, first, self.each))
 
     def _names(self, frame: nw.DataFrame[Any], row_id: Any) -> list[Any] | None:
         """Return the names of the records, where they have any."""
@@ -121,7 +128,7 @@ class Mechanism:
         assert isinstance(frame, nw.DataFrame)
         if rows is None:
             rows = self._rows(frame, first)
-        drawn = self.draw(rows, draws(len(rows), self._names(frame, row_id), first))
+        drawn = self._drawn(rows, draws, self._names(frame, row_id), first)
         if self.column is not None:
             assert self.schema is not None
             return replace_columns(values, {self.column: drawn}, instead_of=self.schema.key)
@@ -242,29 +249,32 @@ def rows_of(rows: Mapping[Any, int], letters: Sequence[Any], first: int = 0) -> 
     return places
 
 
-def inverse_transform(cumulative: np.ndarray, rows: Places, uniform: np.ndarray) -> Places:
-    """Return the column at which a record's row of cumulative sums exceeds its uniform number."""
+def inverse_transform(cumulative: Numbers, rows: Places, numbers: Numbers) -> Places:
+    """Return the column at which a record's row of cumulative sums exceeds its number."""
     drawn = np.empty(len(rows), dtype=np.int64)
-    order = np.argsort(rows, kind="stable")
-    starts = np.searchsorted(rows[order], np.arange(len(cumulative) + 1))
-    for row in np.unique(rows):
-        on = order[starts[row] : starts[row + 1]]
-        drawn[on] = np.searchsorted(cumulative[row], uniform[on], side="right")
+    for row, on in _by_row(rows, len(cumulative)):
+        drawn[on] = np.searchsorted(cumulative[row], numbers[on], side="right")
     return drawn
 
 
-def inverse_transform_sparse(matrix: Any, rows: Places, uniform: np.ndarray) -> Places:
+def inverse_transform_sparse(laws: Any, rows: Places, numbers: Numbers) -> Places:
     """Do the same of a ``csr_array`` of the laws themselves."""
     drawn = np.empty(len(rows), dtype=np.int64)
-    order = np.argsort(rows, kind="stable")
-    starts = np.searchsorted(rows[order], np.arange(matrix.shape[0] + 1))
-    for row in np.unique(rows):
-        on = order[starts[row] : starts[row + 1]]
-        entries = slice(matrix.indptr[row], matrix.indptr[row + 1])
-        cumulative = np.cumsum(matrix.data[entries])
-        place = np.searchsorted(cumulative / cumulative[-1], uniform[on], side="right")
-        drawn[on] = matrix.indices[entries][place]
+    for row, on in _by_row(rows, laws.shape[0]):
+        entries = slice(laws.indptr[row], laws.indptr[row + 1])
+        place = np.searchsorted(np.cumsum(laws.data[entries]), numbers[on], side="right")
+        drawn[on] = laws.indices[entries][place]
     return drawn
+
+
+def _by_row(rows: Places, count: int) -> Iterator[tuple[int, Places]]:
+    """Yield each row that records have, with their places."""
+    few = count <= np.iinfo(np.uint16).max  # small numbers are sorted by their digits
+    order = np.argsort(rows.astype(np.uint16) if few else rows, kind="stable")
+    ends = np.cumsum(np.bincount(rows, minlength=count))
+    for row, on in enumerate(np.split(order, ends[:-1])):
+        if len(on):
+            yield row, on
 
 
 def check_letters(argument: str, letters: Sequence[Any], groups: Sequence[Sequence[str]]) -> None:
@@ -345,7 +355,7 @@ def drawn_batches(engine: Engine, values: Any, draws: Draws) -> Iterator[tuple[A
     if engine.partitioned:
         parts = list(batches)
         for part, child in zip(parts, draws.children(len(parts)), strict=True):
-            yield part, child.afresh(), 0
+            yield part, child, 0
         return
     first = 0
     for batch in batches:
@@ -393,15 +403,14 @@ def _polars_batches(lazy: Any) -> Iterator[Any]:
 def _release_polars(lazy: Any, draws: Draws, release: ReleaseOfBatch, columns: list[str]) -> Any:
     from polars.io.plugins import register_io_source
 
-    draws = draws.lasting()
-    schema = release(lazy.collect_schema().to_frame(), draws.afresh(), 0).schema
+    schema = release(lazy.collect_schema().to_frame(), draws, 0).schema
 
     def batches(
         names: list[str] | None, predicate: Any, rows: int | None, size: int | None
     ) -> Iterator[Any]:
-        first, left, replay = 0, rows, draws.afresh()
+        first, left = 0, rows
         for batch in _polars_batches(lazy):
-            released = release(batch, replay, first)
+            released = release(batch, draws, first)
             first += len(released)
             if left is not None:  # a limit counts records before the predicate
                 released, left = released.head(left), left - min(left, len(released))
@@ -426,11 +435,11 @@ def _release_dask(frame: Any, draws: Draws, release: ReleaseOfBatch, columns: li
     import dask.dataframe as dd
     from dask.delayed import delayed
 
-    meta = release(frame._meta, draws.afresh(), 0)
+    meta = release(frame._meta, draws, 0)
     types = {name: meta[name].dtype for name in columns}  # partitions may have their own
 
     def released(part: Any, child: Draws) -> Any:
-        return release(part, child.afresh(), 0).astype(types)
+        return release(part, child, 0).astype(types)
 
     parts = frame.to_delayed()
     made = [

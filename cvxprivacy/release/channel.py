@@ -27,7 +27,7 @@ from cvxprivacy.release.apply import (
     inverse_transform_sparse,
 )
 from cvxprivacy.release.decoder import Decoder
-from cvxprivacy.release.draws import Draws
+from cvxprivacy.release.draws import Draws, Numbers, numerators
 from cvxprivacy.release.estimation import Estimate, estimate, released_counts, stochastic
 from cvxprivacy.tables.labels import read, written
 from cvxprivacy.tables.schema import TableSchema
@@ -85,7 +85,7 @@ class Channel(Frozen):
     >>> channel = Channel([[0.9, 0.1], [0.2, 0.8]], inputs="ab", outputs="ab", p_input=[0.5, 0.5])
     >>> channel.released_marginal.round(2).tolist()
     [0.55, 0.45]
-    >>> channel.apply(["a", "b", "b"], seed=1).tolist()
+    >>> channel.apply(["a", "b", "b"], seed=3).tolist()
     ['a', 'b', 'a']
 
     One who sees ``a`` and knows the channel believes in ``a`` with 0.45/0.55:
@@ -261,7 +261,9 @@ class Channel(Frozen):
         seed : int or numpy.random.Generator, optional
             By default the system's own randomness, which nobody can repeat.  The risk of a release
             holds only while nobody can guess the seed: of one that is to be repeated keep many
-            secret bits, such as ``secrets.randbits(128)``.
+            secret bits, such as ``secrets.randbits(128)``.  A seed is stretched, so that trying
+            one takes some 45 ms; 0, 1 and 2026 are guessed all the same.  A generator gives the
+            key and moves on: the draws are worth what its secrecy is worth.
         row_id : column name of a frame, or array_like, optional
             A name of each record.  Its draw then depends on seed and name alone, not on its
             place: the same record meets the same draw in another order, batch or month (so that
@@ -286,8 +288,16 @@ class Channel(Frozen):
         -----
         UnseenValueWarning
             For values whose rows are ``arbitrary``; of a lazy frame as soon as it is asked for.
+
+        Notes
+        -----
+        A number below 2⁵² decides each letter, by whole numbers alone.  Entries of a solved channel
+        are multiples of 2⁻⁵²: they are drawn with the very probabilities that were proved.  Those
+        of a matrix of another origin are rounded to such multiples, by at most 2⁻⁵² (2⁻⁵¹ where a
+        row does not sum to one), a zero not at all; so are those of a proof with a finer
+        denominator, as a preserved marginal needs.
         """
-        return self._mechanism.apply(values, Draws(seed, keyed=row_id is not None), row_id)
+        return self._mechanism.apply(values, Draws(seed), row_id)
 
     def relabelled(self, labels: Sequence[Hashable]) -> Channel:
         """Return the channel that draws as this one, and releases output i as ``labels[i]``.
@@ -323,23 +333,29 @@ class Channel(Frozen):
 
     @cached_property
     def _mechanism(self) -> Mechanism:
-        letters = (self._rows, self.outputs, self.arbitrary)
-        return Mechanism(*letters, self._draw, self.schema, self.encoder, self._column)
+        drawing = (self._rows, self.outputs, self.arbitrary, self._draw, self._each)
+        return Mechanism(*drawing, self.schema, self.encoder, self._column)
 
-    def _draw(self, rows: Places, uniform: np.ndarray) -> Places:
-        """Return the number of each record's released letter; one uniform number decides it."""
+    _each = 1  # numbers that decide a record's released letter
+
+    def _draw(self, rows: Places, numbers: Numbers) -> Places:
+        """Return the number of each record's released letter."""
         if self._sparse:
-            return inverse_transform_sparse(self.matrix, rows, uniform)
-        return inverse_transform(self._cumulative, rows, uniform)
+            return inverse_transform_sparse(self._numerators, rows, numbers[0])
+        return inverse_transform(self._cumulative, rows, numbers[0])
 
     @cached_property
     def _rows(self) -> dict[Any, int]:
         return {label: i for i, label in enumerate(self.inputs)}
 
     @cached_property
-    def _cumulative(self) -> npt.NDArray[np.float64]:
-        cumulative = np.cumsum(self.matrix, axis=1)
-        return cumulative / cumulative[:, -1:]  # a draw below 1 never falls beyond the last letter
+    def _numerators(self) -> Any:
+        """The probabilities that are drawn by, over 2⁵²: those of a proof, or next to them."""
+        return numerators(self.matrix)
+
+    @cached_property
+    def _cumulative(self) -> Numbers:
+        return np.cumsum(self._numerators, axis=1)
 
     # ---- files ---------------------------------------------------------------------------
 

@@ -1,82 +1,148 @@
-"""Chance: one draw after the other, or one for each record's name."""
+"""Chance that only the holder of a key can repeat: a number for each record's place, or name.
+
+The key has 256 bits.  A typed seed is stretched to one by scrypt, so that trying seeds is slow; by
+default the key is the system's own randomness.  Numbers are words of 64 bits of SHAKE-256, keyed;
+those of records with names are a keyed BLAKE2b of the name.  ``docs/reference/files.md`` has the
+bytes, for whoever wants to draw again with the standard library.
+"""
 
 from __future__ import annotations
 
+import copy
 import hashlib
+import operator
+import secrets
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import pairwise
+from math import fsum
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.special import ndtri
 
+from cvxprivacy.certificates.exact_channel import DENOMINATOR
 from cvxprivacy.errors import InputError
-from cvxprivacy.validation import generator
+from cvxprivacy.exact import is_sparse
 
-__all__ = ["Draws"]
+__all__ = ["Draws", "Numbers", "numerators"]
+
+SCHEME = "cvxprivacy draws 1"
+BLOCK = 2**16  # bytes that one hash makes
+_UNUSED = 12  # bits of a word beyond the 52 of a number
+
+Numbers = npt.NDArray[np.int64]
 
 
 class Draws:
-    """Uniform numbers of [0, 1): one after the other, or one for each record's name.
+    """Whole numbers below 2⁵², one or more for each record, and normal ones.
+
+    Those of a record depend on the key and on its place, or its name, alone.
 
     Parameters
     ----------
     seed : int, numpy.random.Generator or None
-        None takes the system's own randomness: nobody can repeat it, nor guess it.
-    keyed : bool
-        For records with names: a keyed hash (BLAKE2b) of the name.
+        None takes the system's own randomness: nobody can repeat it, nor guess it.  A generator
+        moves on by 32 bytes when the first number is drawn.
     """
 
-    def __init__(self, seed: int | np.random.Generator | None, *, keyed: bool) -> None:
-        self.generator = generator(seed)
-        self.key = self.generator.bytes(32) if keyed else None
-        self._start = self.generator.bit_generator.state
-        self._shared = isinstance(seed, np.random.Generator)
+    def __init__(self, seed: int | np.random.Generator | None) -> None:
+        self._key: bytes | None = None
+        self._seed: int | np.random.Generator | None = seed
+        self._stream = 0
+        if seed is None or isinstance(seed, np.random.Generator):
+            return
+        remedy = "pass a whole number ≥ 0 or a numpy.random.Generator"
+        try:
+            self._seed = operator.index(seed)
+        except TypeError:  # what was typed may be a secret: it is not shown
+            raise InputError("seed", f"a {type(seed).__name__}", remedy) from None
+        if self._seed < 0:
+            raise InputError("seed", "a negative number", remedy)
 
-    def __call__(self, size: int, names: Sequence[Any] | None, first: int = 0) -> np.ndarray:
-        """Return ``size`` numbers; ``names`` of the records if they have any."""
-        if self.key is None or names is None:
-            return self.generator.random(size)
+    def _secret(self) -> bytes:
+        if self._key is None:
+            self._key, self._seed = _key_of(self._seed), None
+        return self._key
+
+    def __call__(
+        self, size: int, names: Sequence[Any] | None, first: int = 0, each: int = 1
+    ) -> Numbers:
+        """Return numbers of ``size`` records, shape (each, size), from the record ``first`` on.
+
+        ``names`` are theirs, if they have any.
+        """
+        self._secret()  # taken even for no records: a lazy release has its own from the start
+        if names is None:
+            words = self._words("letters", each * size, each * first).reshape(size, each)
+        else:
+            words = self._named(size, names, first)[:, :each]
+        return (words >> _UNUSED).astype(np.int64).T
+
+    def normals(self, size: int, columns: int) -> npt.NDArray[np.float64]:
+        """Return independent standard normal numbers, shape (size, columns).
+
+        One bit is the sign, and Φ⁻¹ makes the size of 63: the greatest is 9.16, beyond which a
+        normal law has a mass of 2⁻⁶⁴.
+        """
+        words = self._words("normals", size * columns).reshape(size, columns)
+        lower = ndtri(((words >> 1) + 0.5) * 2.0**-64)
+        return np.where(words & 1, lower, -lower)
+
+    def derived(self, purpose: str) -> bytes:
+        """Return 32 bytes of the key for another use, which tell nothing of it."""
+        return hashlib.shake_256(self._secret() + f"{SCHEME} {purpose}".encode()).digest(32)
+
+    def children(self, count: int) -> list[Draws]:
+        """Return independent draws for partitions; those by name are the same for all."""
+        self._secret()  # one for all
+        twins = [copy.copy(self) for _ in range(count)]
+        for i, twin in enumerate(twins):
+            twin._stream = i + 1
+        return twins
+
+    def _words(self, purpose: str, size: int, first: int = 0) -> npt.NDArray[np.uint64]:
+        """Return words of a stream; each block is hashed as far as it is needed."""
+        start, stop = 8 * first, 8 * (first + size)
+        head = self._secret() + f"{SCHEME} {purpose} {self._stream} ".encode()
+        blocks = [
+            hashlib.shake_256(head + b"%d" % i).digest(min(BLOCK, stop - i * BLOCK))
+            for i in range(start // BLOCK, -(-stop // BLOCK))
+        ]
+        return np.frombuffer(b"".join(blocks), "<u8")[start % BLOCK // 8 :]
+
+    def _named(self, size: int, names: Sequence[Any], first: int) -> npt.NDArray[np.uint64]:
+        """Return two words for each name."""
         if len(names) != size:
             raise InputError("row_id", f"{len(names)} names", f"pass {size}, one per record")
-        uniform, records = np.empty(size), dict[bytes, int]()
+        key, records = self._secret(), dict[bytes, int]()
         for i, name in enumerate(names):
             if _is_missing(name):
                 remedy = "name every record"
                 raise InputError("row_id", "a missing name", remedy, where=first + i)
             integral = isinstance(name, float) and name.is_integer()
             text = str(int(name) if integral else name)
-            digest = hashlib.blake2b(text.encode(), digest_size=8, key=self.key).digest()
+            digest = hashlib.blake2b(text.encode(), digest_size=16, key=key).digest()
             other = records.setdefault(digest, i)
             if other != i:
                 problem = f"{name!r} names records {first + other} and {first + i}"
                 remedy = "name every record by itself"
                 raise InputError("row_id", problem, remedy, where=first + i, value=name)
-            uniform[i] = (int.from_bytes(digest, "big") >> 11) * 2.0**-53
-        return uniform
+        return np.frombuffer(b"".join(records), "<u8").reshape(size, 2)
 
-    def children(self, count: int) -> list[Draws]:
-        """Return independent draws for partitions; those by name are the same for all."""
-        if self.key is not None:
-            return [self] * count
-        return [Draws(child, keyed=False) for child in self.generator.spawn(count)]
 
-    def lasting(self) -> Draws:
-        """Return draws for what is computed later, perhaps twice: see :meth:`afresh`.
+def _key_of(seed: int | np.random.Generator | None) -> bytes:
+    if seed is None:
+        return secrets.token_bytes(32)
+    return _stretched(seed) if isinstance(seed, int) else seed.bytes(32)
 
-        A generator that was passed in moves on, so that its next release draws other numbers.
-        """
-        draws, source = self.afresh(), self.generator.bit_generator
-        if self._shared and hasattr(source, "jumped"):
-            source.state = source.jumped().state
-        elif self._shared:  # another state, far from this one
-            source.state = type(source)(draws.generator.integers(2**63, size=4)).state
-        return draws
 
-    def afresh(self) -> Draws:
-        """Return the same draws from their start."""
-        draws = Draws(np.random.Generator(type(self.generator.bit_generator)()), keyed=False)
-        draws.generator.bit_generator.state = draws._start = self._start
-        draws.key, draws._shared = self.key, self._shared
-        return draws
+@lru_cache(maxsize=64)
+def _stretched(seed: int) -> bytes:
+    """Return the key of a typed seed: by 16 MiB and some forty milliseconds for each one tried."""
+    return hashlib.scrypt(hex(seed).encode(), salt=SCHEME.encode(), n=2**14, r=8, p=1, dklen=32)
 
 
 def _is_missing(name: Any) -> bool:
@@ -85,3 +151,41 @@ def _is_missing(name: Any) -> bool:
         return name is None or bool(name != name)
     except TypeError:
         return True
+
+
+# ---- laws in whole numbers ----------------------------------------------------------------
+
+
+def numerators(matrix: Any) -> Any:
+    """Return the rows of a stochastic matrix as whole numbers over 2⁵² that sum to it.
+
+    What has such numbers is kept.  Else entries are rounded to the nearest, and as many as it
+    takes to the next: none by more than 2⁻⁵², or 2⁻⁵¹ where the row had to be divided by its sum,
+    and a zero not at all.
+    """
+    if is_sparse(matrix):
+        data, ends = matrix.data, matrix.indptr
+    else:
+        data, ends = matrix.ravel(), np.arange(matrix.shape[0] + 1) * matrix.shape[1]
+    scaled, starts = data * float(DENOMINATOR), ends[:-1]
+    rounded = np.rint(scaled).astype(np.int64)
+    off = np.add.reduceat(rounded, starts) != DENOMINATOR
+    off |= np.logical_or.reduceat(rounded != scaled, starts)
+    spans = list(pairwise(ends.tolist()))
+    for row in np.flatnonzero(off).tolist():
+        span = slice(*spans[row])
+        rounded[span] = _rounded(data[span])
+    if is_sparse(matrix):
+        return sparse.csr_array((rounded, matrix.indices, matrix.indptr), shape=matrix.shape)
+    return rounded.reshape(matrix.shape)
+
+
+def _rounded(row: npt.NDArray[np.float64]) -> Numbers:
+    """Return a row as whole numbers: change by one what was rounded farthest the other way."""
+    scaled = row / fsum(row.tolist()) * DENOMINATOR
+    rounded = np.rint(scaled).astype(np.int64)
+    missing = DENOMINATOR - int(rounded.sum())
+    step = 1 if missing > 0 else -1
+    farthest = np.where(row > 0, step * (scaled - rounded), -np.inf)
+    rounded[np.argsort(-farthest, kind="stable")[: abs(missing)]] += step
+    return rounded

@@ -122,7 +122,7 @@ def drawn_counts(
     if channel.schema is None or not channel.schema.sensitive or channel.decoder is not None:
         remedy = "make the source with DiscreteSource.from_table, and use no decoder"
         raise InputError("channel", "it does not know the table's columns", remedy)
-    draws = Draws(integer(seed, "seed", least=0), keyed=row_id is not None)
+    draws = Draws(integer(seed, "seed", least=0))
     counts, masses = channel._mechanism.tallied(frame, draws, row_id)
     weights = masses if channel.schema.weights is not None else None
     return DrawnCounts.of(source.w, source.x, channel.outputs, counts, weights)

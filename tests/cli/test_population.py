@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import cvxprivacy as cpv
-from tests.cli.runner import BOTH, people, refused, report, rows, say, write
+from cvxprivacy.release.draws import Draws
+from tests.cli.runner import BOTH, OUTPUTS, people, refused, report, rows, say, write
 
 HALF = ("release", "t.csv", *BOTH, "--seed", 1, "--holdout", 0.5, "--no-untouched")
 
@@ -60,6 +61,20 @@ def test_the_document_has_the_population(here):
     nats = report(*HALF, "--units", "nats")["population"]
     assert nats["holdout"]["plugin"] == pytest.approx(summary["holdout"]["plugin"] * 0.693147, 1e-3)
     assert "population" not in report("release", "t.csv", *BOTH, "--no-untouched")
+
+
+def test_no_file_tells_the_seed_nor_the_key_of_the_draws(here):
+    seed = 271828182845904523536028747135266249775
+    how = ("--holdout", 0.5, "--seed", seed, "--report", "a.json", "--report", "a.html")
+    say("release", "t.csv", *BOTH, *OUTPUTS[:6], *how)
+    key = Draws(seed)._secret()
+    forms = [str(seed).encode(), hex(seed)[2:].encode(), key, key.hex().encode()]
+    paths = [path for path in here.iterdir() if path.name != "t.csv"]
+    assert len(paths) > 5
+    for path in paths:
+        assert not any(form in path.read_bytes() for form in forms), path.name
+    split = json.loads(Path("o.csv.house.json").read_text())["split"]
+    assert split["key"] == Draws(seed).derived("holdout").hex()  # not to be tried without scrypt
 
 
 def test_criteria_and_measures_go_with_a_holdout(here):

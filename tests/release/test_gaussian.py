@@ -193,7 +193,7 @@ def test_a_generator_moves_on(release: cpv.GaussianRelease) -> None:
     values = np.ones((3, 2))
     chance = np.random.default_rng(5)
     first, second = release.apply(values, seed=chance), release.apply(values, seed=chance)
-    assert np.array_equal(first, release.apply(values, seed=5))
+    assert np.array_equal(first, release.apply(values, seed=np.random.default_rng(5)))
     assert not np.array_equal(first, second)
 
 
@@ -231,7 +231,7 @@ def test_a_standardised_release_is_in_the_units_of_the_table() -> None:
 
 
 REFUSED: list[tuple[Any, Any, str, Any, Any]] = [
-    *(([[1.0, 2.0]], seed, "seed", seed, None) for seed in (-1, "a", 1.5)),
+    *(([[1.0, 2.0]], seed, "seed", UNSAID, None) for seed in (-1, "a", 1.5)),  # it may be secret
     ([[1.0]], 1, "values", UNSAID, None),
     (1.0, 1, "values", UNSAID, None),
     ([[1.0, math.nan]], 1, "values", math.nan, (0, 1)),
@@ -248,3 +248,46 @@ def test_what_cannot_be_released(
     release: cpv.GaussianRelease, values: Any, seed: Any, argument: str, value: Any, where: Any
 ) -> None:
     refused(lambda: release.apply(values, seed=seed), argument, value=value, where=where)
+
+
+# ---- rounded to a step ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", [0.5, [0.25, 2.0], (8, 1e-3)])
+def test_a_step_rounds_what_is_released_without_it(release: cpv.GaussianRelease, step: Any) -> None:
+    table = census()
+    free, rounded = (release.apply(table, seed=5, step=s) for s in (None, step))
+    for name, each in zip(release.outputs, np.broadcast_to(step, 2), strict=True):
+        multiples = np.rint(free[name] / each)
+        assert np.array_equal(rounded[name], multiples * each)
+        assert (np.abs(rounded[name] - free[name]) <= each / 2).all()
+        assert rounded[name].nunique() < free[name].nunique() or each < 0.01
+    others = [name for name in table if name not in release.outputs]
+    assert rounded[others].equals(table[others])
+    plain = table[list(release.inputs)].to_numpy()
+    assert np.array_equal(release.apply(plain, seed=5, step=step), rounded[list(release.outputs)])
+    one = release.apply(plain[0], seed=5, step=step)
+    assert np.array_equal(one, release.apply(plain[:1], seed=5, step=step)[0])
+
+
+def test_a_rounded_zero_has_no_sign() -> None:
+    release = cpv.ReverseWaterFilling([4, 1], budget=1.25).solve().release
+    released = release.apply(np.zeros((200, 2)), seed=1, step=50.0)
+    assert not released.any()
+    assert not np.signbit(released).any()
+
+
+STEPS: list[tuple[Any, Any, Any]] = [
+    (0.0, 0.0, None), (-1.0, -1.0, None), (math.nan, math.nan, None), (math.inf, math.inf, None),
+    ([1.0, 0.0], 0.0, 1), ([1.0, -2.0], -2.0, (1,)), ([1.0], UNSAID, None),
+    ([[1.0, 1.0]], UNSAID, None), ("wide", UNSAID, None), ([], UNSAID, None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("step", "value", "where"), STEPS)
+@pytest.mark.parametrize("records", [60, 0])
+def test_what_is_no_step(
+    release: cpv.GaussianRelease, step: Any, value: Any, where: Any, records: int
+) -> None:
+    values = census().iloc[:records]
+    refused(lambda: release.apply(values, seed=1, step=step), "step", value=value, where=where)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -34,29 +36,42 @@ def test_the_drawn_release_has_the_promised_law():
     assert changed == pytest.approx(0.3, abs=5 * math.sqrt(0.21 / size))
 
 
-def test_every_uniform_number_meets_the_right_letter():
-    """Integrate the draw over a fine grid of uniform numbers: no chance is involved."""
-
-    for budget in (0.0, 0.05, 0.3, 0.5, 0.6, 0.9):
-        release = cpv.HammingWaterFilling([*PMF, 0.0], budget).solve().release
-        for x in range(8):
-            size = 20_000
-            drawn = release._draw(np.full(size, x), (np.arange(size) + 0.5) / size)
-            shares = np.bincount(drawn, minlength=len(release.kept)) / size
-            assert shares == pytest.approx(release.row(x), abs=2.5 / size)
+ONE = 2**52
+LAWS = [([*PMF, 0.0], budget) for budget in (0.0, 0.05, 0.3, 0.5, 0.6, 0.9)]
+LAWS += [
+    (p, float(u * (1 - p.max())))
+    for u, p in zip(
+        np.linspace(0.05, 0.95, 20), np.random.default_rng(8).dirichlet(np.ones(5), 20), strict=True
+    )
+]
 
 
-def test_the_least_and_the_last_uniform_number_are_letters_too():
-    rng = np.random.default_rng(8)
-    laws = [([*PMF, 0.0], budget) for budget in (0.3, 0.5, 0.6, 0.9)]
-    laws += [(p, rng.uniform(0, 1 - p.max())) for p in rng.dirichlet(np.ones(5), 200)]
-    for p, budget in laws:
-        release = cpv.HammingWaterFilling(p, budget).solve().release
-        for x in range(len(p)):
-            drawn = release._draw(np.full(2, x), np.array([0.0, 1 - 2.0**-53]))
-            assert ((drawn >= 0) & (drawn < len(release.kept))).all()
-            if x in release.kept:
-                assert release.kept[drawn[0]] == x
+@pytest.mark.parametrize(("p", "budget"), LAWS, ids=range(len(LAWS)))
+def test_the_drawn_law_is_the_proved_one_to_the_last_bit(p, budget):
+    release = cpv.HammingWaterFilling(p, budget).solve().release
+    keep, ends = release._keep_below.tolist(), [0, *release._cumulative.tolist()]
+    assert ends[-1] == ONE
+    anew = [Fraction(after - before, ONE) for before, after in pairwise(ends)]
+    for x in range(len(p)):
+        law = [(1 - Fraction(keep[x], ONE)) * share for share in anew]
+        if keep[x]:
+            law[release.kept.index(x)] += Fraction(keep[x], ONE)
+        exact = release.row(x, exact=True).tolist()
+        assert max(abs(a - b) for a, b in zip(law, exact, strict=True)) <= Fraction(2, ONE)
+
+
+@pytest.mark.parametrize(("p", "budget"), LAWS, ids=range(len(LAWS)))
+def test_numbers_at_every_edge_meet_the_right_letter(p, budget):
+    release = cpv.HammingWaterFilling(p, budget).solve().release
+    ends = release._cumulative.tolist()
+    for x in range(len(p)):
+        keep = int(release._keep_below[x])
+        firsts = [v for v in (0, keep - 1, keep, ONE - 1) if 0 <= v < ONE]
+        for first in firsts:
+            for second in [v for e in [0, *ends] for v in (e - 1, e) if 0 <= v < ONE]:
+                (drawn,) = release._draw(np.array([x]), np.array([[first], [second]]))
+                fresh = next(y for y, end in enumerate(ends) if second < end)
+                assert drawn == (release.kept.index(x) if first < keep else fresh)
 
 
 def test_frames_series_and_names_of_records():

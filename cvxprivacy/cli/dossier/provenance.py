@@ -146,9 +146,9 @@ def seed_of(arguments: Sequence[str]) -> dict[str, Any]:
     )
     if typed:
         words = (
-            "given on the command line, and kept out of this report: whoever knows that command "
-            "line can draw the same release again and undo it, so it must be kept as secret as "
-            "the table"
+            "given on the command line, and kept out of this report: whoever knows or guesses it "
+            "can draw the same release again and undo it, so it must be kept as secret as the "
+            "table, and a short one is found by trying"
         )
     if row_id:
         words += "; each record's draw depends on the seed and the record's name alone"
