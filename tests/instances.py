@@ -149,6 +149,10 @@ def per_letter(rng: Chance, value: Any) -> list[Any]:
         lambda: cpv.LDiversity(rng.uniform(1, len(value.w))),
         lambda: cpv.DeltaDisclosure(rng.uniform(0.05, 1.5)),
         lambda: cpv.LocalPrivacy(rng.uniform(0.1, 2)),
+        lambda: cpv.LocalPrivacy(rng.uniform(0.1, 2), delta=rng.uniform(0.01, 0.5)),
+        lambda: cpv.LocalPrivacy(
+            rng.uniform(0.1, 2), metric=cpv.absolute_error(rng.integers(0, 5, x))
+        ),
         lambda: cpv.MaximalLeakage(rng.uniform(0.05, 1)),
         lambda: cpv.LeakageCap(rng.uniform(0, 0.5) * value.information()),
         lambda: cpv.KeepProbability(rng.uniform(0, 0.8)),

@@ -169,7 +169,8 @@ def _simple_channels(
         # what has the most room in all of them together; of one row it is the least there is
         channels.append(program.cheapest([row.expression for row in linear]))
     for name, aux in program.auxiliaries.items():
-        if name in evaluation.broken and isinstance(aux, Excess):  # the marginal itself
+        if name in evaluation.broken and isinstance(aux, Excess) and aux.pair is None:
+            # the marginal itself
             channels.append(np.tile(floats(aux.levels), (program.n, 1)))
     if len(linear) < len(broken) or len(evaluation.broken) > len(broken):
         # a constant channel reveals nothing: the cheapest, the uniform, and one of this law;

@@ -3,6 +3,7 @@
 from cvxprivacy.criteria.base import Criterion
 from cvxprivacy.criteria.bounded_leakage import LeakageCap, PerfectPrivacy, PerLetter, TCloseness
 from cvxprivacy.criteria.diversity import KAnonymity, LDiversity
+from cvxprivacy.criteria.local_privacy import LocalPrivacy
 from cvxprivacy.criteria.postrandomisation import (
     ForbiddenMoves,
     KeepProbability,
@@ -14,7 +15,6 @@ from cvxprivacy.criteria.postrandomisation import (
 from cvxprivacy.criteria.ratios import (
     DeltaDisclosure,
     LocalInformationPrivacy,
-    LocalPrivacy,
     MaximalLeakage,
     PointwiseMaximalLeakage,
 )

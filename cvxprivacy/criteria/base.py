@@ -280,14 +280,20 @@ class Criterion(Frozen):
     @property
     def value(self) -> Any:
         """The number typed, if there is just one; ``prices[name]`` is d optimum / d value."""
-        declared = list(Parameter.of(type(self)))
-        return getattr(self, declared[0]) if len(declared) == 1 else None
+        typed = list(self._typed_numbers)
+        return getattr(self, typed[0]) if len(typed) == 1 else None
 
     @property
     def numbers(self) -> Mapping[str, Any]:
         """The numbers typed by their names, where there are several: prices are ``name.key``."""
-        declared = list(Parameter.of(type(self)))
-        return {key: getattr(self, key) for key in declared} if len(declared) > 1 else {}
+        typed = self._typed_numbers
+        return {key: getattr(self, key) for key in typed} if len(typed) > 1 else {}
+
+    @property
+    def _typed_numbers(self) -> dict[str, Parameter]:
+        """The parameters of which a number was typed: an optional one may have none."""
+        declared = Parameter.of(type(self))
+        return {key: p for key, p in declared.items() if getattr(self, key) is not None}
 
     @property
     def loosens(self) -> Literal["up", "down"] | None:
@@ -295,15 +301,16 @@ class Criterion(Frozen):
         for owner in type(self).__mro__:
             declared = [p for p in vars(owner).values() if isinstance(p, Parameter)]
             if declared or "constraints" in vars(owner):  # a number of other rows says nothing
-                single = len(Parameter.of(type(self))) == 1 == len(declared)
-                return declared[0].loosens if single else None
+                typed = list(self._typed_numbers.values())
+                single = len(typed) == 1 and typed[0] in declared
+                return typed[0].loosens if single else None
         return None
 
     @property
     def loosest(self) -> float | None:
         """A value at which it forbids next to nothing, if its number can be searched."""
-        declared = list(Parameter.of(type(self)).values())
-        loosest = declared[0].loosest if len(declared) == 1 and self.loosens else None
+        typed = list(self._typed_numbers.values())
+        loosest = typed[0].loosest if len(typed) == 1 and self.loosens else None
         return loosest(float(self.value)) if callable(loosest) else loosest
 
     def tightest(self, laws: Sequence[DiscreteSource]) -> float | None:
@@ -316,8 +323,8 @@ class Criterion(Frozen):
         laws : sequence of DiscreteSource
             Under each of which it is demanded.
         """
-        declared = list(Parameter.of(type(self)).values())
-        return max(0.0, declared[0].least) if self.loosens == "up" else None
+        typed = list(self._typed_numbers.values())
+        return max(0.0, typed[0].least) if self.loosens == "up" else None
 
     def at(self, value: Real) -> Criterion:
         """Return the same criterion with another number.
@@ -359,9 +366,8 @@ class Criterion(Frozen):
         return "make another criterion, or use problem.at(…)"
 
     def __repr__(self) -> str:
-        declared = Parameter.of(type(self))
-        numbers = {key: f"{float(getattr(self, key)):g}" for key in declared}
-        texts = [f"{k}={v}" for k, v in numbers.items()] if len(declared) > 1 else numbers.values()
+        numbers = {key: f"{float(getattr(self, key)):g}" for key in self._typed_numbers}
+        texts = [f"{k}={v}" for k, v in numbers.items()] if len(numbers) > 1 else numbers.values()
         return f"{type(self).__name__}({', '.join(texts)})"
 
 

@@ -51,6 +51,8 @@ def verdict_by_rows(criterion: Any, table: Counts) -> Verdict:
     rows = [rule for rule in rules if isinstance(rule, Constraint)]
     if not all(_of_law(row, release) for row in rows):
         return Verdict(None)
+    if any(row.expression.of_channel for row in rows):
+        return Verdict(None)
     if of_letters and not (rows == rules and all(_blind(row, release) for row in rows)):
         return Verdict(None)
     stands: list[_Row | _Entries] = [_Row(row, release, cells, table) for row in rows]
@@ -253,7 +255,9 @@ class _Entries:
 
     def decided(self) -> list[bool | None]:
         rule = self.rule
-        if isinstance(rule, Excess):  # Σ_y (Σ_s a(s) N(s, y) − b_y Σ N)₊ ≤ t Σ N
+        if (
+            isinstance(rule, Excess) and rule.pair is None
+        ):  # Σ_y (Σ_s a(s) N(s, y) − b_y Σ N)₊ ≤ t Σ N
             bound = rational(rule.bound)
             spare = (bound + self.table.slack(bound)) * self._total - self._exceeded
             off = rational(rule.radius) * self._total

@@ -27,7 +27,6 @@ from cvxprivacy.programs.side_conditions import Auxiliary, Rule
 __all__ = [
     "DeltaDisclosure",
     "LocalInformationPrivacy",
-    "LocalPrivacy",
     "MaximalLeakage",
     "PointwiseMaximalLeakage",
 ]
@@ -238,57 +237,6 @@ class PointwiseMaximalLeakage(Criterion):
         if not self.epsilon:  # no posterior above the prior is the prior
             return independent(release, self.epsilon)
         return _ratios(release, self.epsilon, ("above",))
-
-
-class LocalPrivacy(Criterion):
-    """p(x̂ | s) ≤ e^ε p(x̂ | s') for all inputs s, s' and outputs x̂: ε-local privacy.
-
-    It protects the encoder's whole input, and holds under any law of it.
-
-    Parameters
-    ----------
-    epsilon : number
-        ε ≥ 0, a natural logarithm whatever the problem's units.
-
-    Raises
-    ------
-    InputError
-        For a negative or a huge ε.
-
-    Examples
-    --------
-    The optimum for a fair bit is randomised response, which lies with probability 1/(1 + e^ε):
-
-    >>> import cvxprivacy as cpv
-    >>> from math import log
-    >>> source = cpv.DiscreteSource.identical([0.5, 0.5])
-    >>> problem = cpv.MinimumDistortion(source, cpv.hamming(2), [cpv.LocalPrivacy(log(3))])
-    >>> problem.solve().channel.matrix.round(4).tolist()
-    [[0.75, 0.25], [0.25, 0.75]]
-    """
-
-    name = "local_privacy"
-    survives_merging = of_channel = True
-    words = Words(
-        "no record's own {x} makes any released value more than e^{n} times as probable as another "
-        "record's would",
-        "greatest log ratio",
-        "nats",
-        examples=("LocalPrivacy=2",),
-    )
-    epsilon = Parameter(below=_EXPONENT, loosens="up", loosest=_exponent)
-
-    def __init__(self, epsilon: Real) -> None:
-        self.epsilon = epsilon
-
-    def stated(self, of: Lettering) -> str:
-        other = ", ".join(f"{letter}'" for letter in of.inputs)
-        left = rf"{of.channel} \le e^{{{tex(float(self.epsilon))}}} \, p({of.y} \mid {other})"
-        return rf"{left} \quad \forall\, {of.s}, {other}, {of.y}"
-
-    def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
-        most = self.epsilon.exp()
-        return {"": Auxiliary.of("ratio", most, rf"e^{{{tex(self.epsilon.near)}}}")}
 
 
 class MaximalLeakage(Criterion):

@@ -55,7 +55,8 @@ def refuse_untraced(
 
 def _parts(name: str, criterion: Criterion, alphabet: Any) -> dict[str, Rule]:
     """Return what states a criterion, its numbers under its name."""
-    declared = Parameter.of(type(criterion))
+    every = Parameter.of(type(criterion))
+    declared = {key: p for key, p in every.items() if getattr(criterion, key) is not None}
     names = {key: name if len(declared) < 2 else f"{name}.{key}" for key in declared or ("p",)}
     names |= {f"p.{key}": f"{name}.{key}" for key in criterion.numbers if key not in declared}
     with tracing():

@@ -12,16 +12,19 @@ Rebollo-Monedero et al. 2010, §4.4 ("or vice versa").
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy.typing as npt
 
 from cvxprivacy.criteria.base import Criterion
 from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.formulations.problem import Formulation
+from cvxprivacy.formulations.sequel import earlier
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.programs.expression import Minimize
 from cvxprivacy.programs.letters import Laws
+from cvxprivacy.release.channel import Channel
 
 __all__ = ["MinimumDistortion"]
 
@@ -43,6 +46,12 @@ class MinimumDistortion(ChannelProblem):
         Units of information in the criteria.
     laws : sequence of DiscreteSource, or mapping of names to them, optional
         Further laws under which the criteria hold; the worst distortion is minimised.
+    after : Channel, or several, optional
+        Of earlier releases of the same records, which the user has, too: leakage and criteria are
+        of all of them together.
+    remember : bool
+        Whether the randomisation sees what was drawn then, p(x̂ | x, earlier): with the draws at
+        hand, else p(x̂ | x).
 
     Raises
     ------
@@ -75,10 +84,12 @@ class MinimumDistortion(ChannelProblem):
         encoder: str = "x",
         units: str = "bits",
         laws: Laws = None,
+        after: Channel | Sequence[Channel] | None = None,
+        remember: bool = True,
     ) -> None:
-        super().__init__(
-            source, distortion, encoder=encoder, criteria=criteria, units=units, laws=laws
-        )
+        source, known = earlier(source, after, remember, laws)
+        options: Any = {"encoder": encoder, "criteria": criteria, "units": units, "laws": laws}
+        super().__init__(source, distortion, side_information=known, **options)
 
     def formulation(self) -> Formulation:
         return Minimize(self.distortion), {}  # E d(X, X̂)

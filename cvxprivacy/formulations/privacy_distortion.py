@@ -25,6 +25,7 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real
 from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.formulations.problem import Formulation
+from cvxprivacy.formulations.sequel import earlier
 from cvxprivacy.leakage import Leakage, MutualInformation
 from cvxprivacy.leakage.base import checked
 from cvxprivacy.model.discrete import DiscreteSource
@@ -33,6 +34,7 @@ from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.expression import Minimize
 from cvxprivacy.programs.letters import Laws
 from cvxprivacy.programs.parameter import Parameter
+from cvxprivacy.release.channel import Channel
 
 __all__ = ["PrivacyDistortion"]
 
@@ -65,6 +67,12 @@ class PrivacyDistortion(ChannelProblem):
     laws : sequence of DiscreteSource, or mapping of names to them, optional
         Further laws, such as other years: the worst risk is minimised, and budget and criteria
         hold, under ``source`` and each of these, but not under their mixtures.
+    after : Channel, or several, optional
+        Of earlier releases of the same records, which the user has, too: leakage and criteria are
+        of all of them together.
+    remember : bool
+        Whether the randomisation sees what was drawn then, p(x̂ | x, earlier): with the draws at
+        hand, else p(x̂ | x).
 
     Raises
     ------
@@ -89,6 +97,18 @@ class PrivacyDistortion(ChannelProblem):
 
     >>> round(solution.prices["budget"], 3)
     -0.652
+
+    A second release of the same records, no worse than the first, and of which what was drawn then
+    is remembered: it tells nothing more.  Where it is not, both tell 0.145 bits at best.
+
+    >>> again = cpv.PrivacyDistortion(source, cpv.hamming(2), 0.2, after=solution.channel)
+    >>> round(again.solve().value, 4)
+    0.0956
+    >>> anew = cpv.PrivacyDistortion(
+    ...     source, cpv.hamming(2), 0.2, after=solution.channel, remember=False
+    ... )
+    >>> round(anew.solve().value, 3)
+    0.145
     """
 
     budget = Parameter(optional=True)
@@ -106,6 +126,8 @@ class PrivacyDistortion(ChannelProblem):
         leakage: Leakage | None = None,
         units: str = "bits",
         laws: Laws = None,
+        after: Channel | Sequence[Channel] | None = None,
+        remember: bool = True,
     ) -> None:
         self.leakage = MutualInformation() if leakage is None else checked(leakage, "leakage")
         if budget is not None and price is not None:
@@ -114,6 +136,7 @@ class PrivacyDistortion(ChannelProblem):
             remedy = "pass exactly one of budget= and price=, or criteria= that bound the release"
             raise InputError("budget", "neither budget nor price", remedy)
         options: Any = {"encoder": encoder, "criteria": criteria, "units": units, "laws": laws}
+        source, options["side_information"] = earlier(source, after, remember, laws)
         super().__init__(source, distortion, budget=budget, price=price, **options)
 
     @cached_property

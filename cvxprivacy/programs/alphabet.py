@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import cached_property, reduce
 from typing import Any
 
@@ -235,6 +236,30 @@ class Alphabet(Letters):
             },
         )
         return quantity.worded(Wording("c(@w)", "w", self.free(observer)))
+
+    def moved(self, factors: Mapping[int, Scalar]) -> Expression:
+        """Return Σ_s c_s p(x̂ | s), of the channel alone, for factors of some letters s.
+
+        Parameters
+        ----------
+        factors : mapping of int to number
+            c_s by the place of s among the letters with mass.
+        """
+        cost = np.full(self.n, Fraction(0), dtype=object)
+        radius, slopes = Fraction(0), dict[Symbol, Expression]()
+        shape = (self.n, self.m)
+        for s, factor in factors.items():
+            middle, off = factor.enclosure
+            cost[s], radius = middle / self.masses[s], max(radius, off / self.masses[s])
+            for symbol, slope in factor.slopes.items():
+                change = np.zeros(self.n)
+                change[s] = slope / float(self.masses[s])
+                moved = Expression(cost=np.broadcast_to(change[:, None], shape), origin=self.origin)
+                slopes[symbol] = slopes[symbol] + moved if symbol in slopes else moved
+        table = np.broadcast_to(exact_array(cost)[:, None], shape)
+        return Expression(
+            "moved", {}, table, radius, derivatives=slopes, origin=self.origin, of_channel=True
+        )
 
     def _over(self, atoms: np.ndarray, observer: Observer | None) -> np.ndarray:
         """Return a cost (L, n, m) that is the same for all outputs, of one observer's atoms."""

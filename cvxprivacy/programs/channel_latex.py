@@ -275,8 +275,21 @@ class ChannelStatement:
         named = f"q{of.under}({of.observation})"
         return [*lines, f"{named} = {mass}"] if named in body else lines
 
+    def _pairs(self, name: str, rule: Excess) -> list[str]:
+        """Return what one input has above e^ε times another, of all pairs at once."""
+        of, other = self.of, _other(self.of)
+        pair, right = [*of.inputs, other], rf"{_factor(rule)} \, p({of.y} \mid {other})"
+        u = rf"u_{{{upright(name.rpartition('.')[0])}}}({of.s}, {other}, {of.y})"
+        return [
+            each(rf"{of.channel} - {right} \le {u}", [*pair, of.y]),
+            each(rf"{total([of.y], u)} \le {tex(float(rule.bound))}", pair),
+            each(rf"{u} \ge 0", [*pair, of.y]),
+        ]
+
     def _auxiliary(self, name: str, rule: Auxiliary) -> list[str]:
         of, label = self.of, upright(name)
+        if isinstance(rule, Excess) and rule.pair is not None:
+            return [] if rule.pair != (0, 1) else self._pairs(name, rule)
         if isinstance(rule, Excess):
             k = _mark(of, name)
             above = rf"q{of.under}({of.y}) \le {of.original} + u_{{{k}}}({of.y})"
@@ -296,6 +309,17 @@ class ChannelStatement:
         u = rf"u_{{{label}}}({of.y})"
         return [each(rf"{of.channel} \le {u}", [*of.inputs, of.y]),
                 rf"{total([of.y], u)} \le {rule.written}"]  # fmt: skip
+
+
+def _factor(rule: Excess) -> str:
+    """Return e^ε of a pair."""
+    (symbol,) = rule.moving
+    return rf"e^{{{tex(symbol.rate * float(symbol.typed))}}}"
+
+
+def _other(of: Lettering) -> str:
+    """Return the letters of another input."""
+    return ", ".join(f"{letter}'" for letter in of.inputs)
 
 
 def is_a_channel(of: Lettering) -> list[str]:
@@ -447,7 +471,8 @@ class ChannelDual(ChannelStatement):
 
         weight = of.weight
         if isinstance(rule, Excess):
-            return self._dual_excess(name, rule)
+            of_pairs = rule.pair is not None
+            return self._dual_pairs(name, rule) if of_pairs else self._dual_excess(name, rule)
         top = rf"\tau_{{{upright(name)}}}"
         if rule.kind == "ratio":
             inner = rf"\left({rule.written} \, {mu('cap')} - {mu('floor')}\right)"
@@ -460,6 +485,18 @@ class ChannelDual(ChannelStatement):
         inner = total(sums, rf"{weight} \, {mu('cap')}")
         constraints = [each(rf"{inner} \le {top}", [of.y]), each(rf"{mu('cap')} \ge 0", letters)]
         return [(1, bar + mu("cap"))], [(-1, rf"{rule.written} \, {top}")], constraints
+
+    def _dual_pairs(self, name: str, rule: Excess) -> Any:
+        of, other = self.of, _other(self.of)
+        if rule.pair != (0, 1):
+            return [], [], []
+        mu = rf"\mu_{{{upright(name.rpartition('.')[0] + '.cap')}}}"
+        ours, theirs = (rf"{mu}({a}, {b}, {of.y})" for a, b in ((of.s, other), (other, of.s)))
+        inner = total(other.split(", "), rf"\left({ours} - {_factor(rule)} \, {theirs}\right)")
+        most = total([*of.inputs, *other.split(", ")], rf"\max_{{{of.y}}} {ours}")
+        inside = inner if of.several else rf"\frac{{1}}{{{of.weight}}} \, {inner}"
+        conditions = [each(rf"{ours} \ge 0", [*of.inputs, *other.split(", "), of.y])]
+        return [(1, inside)], [(-Fraction(rule.bound), most)], conditions
 
     def _dual_excess(self, name: str, rule: Excess) -> Any:
         of, base = self.of, name.split("[")[0]
@@ -482,7 +519,7 @@ class ChannelDual(ChannelStatement):
             letters.append(posterior if family.measure.informs else "s")
         if self.floors or self.caps or self.auxiliaries:
             letters.append(r"\mu")
-        if self.auxiliaries:
+        if any(not isinstance(a, Excess) or a.pair is None for _, a in self.auxiliaries):
             letters.append(r"\tau")
         letters += [r"\theta"] if self.worst else []
         return ",\\, ".join(dict.fromkeys(letters))

@@ -56,6 +56,8 @@ class Expression(Quantity, FrozenFields):
         What the information is about.
     origin : int, optional
         Of which law it is a quantity.
+    of_channel : bool
+        Whether it is of chances p(x̂ | s) themselves: of no table of records is it known.
     wordings : mapping of Wording to number
         Of what the cost is a sum, where that is known, for print.
 
@@ -74,6 +76,7 @@ class Expression(Quantity, FrozenFields):
     derivatives: Mapping[Symbol, Expression] = field(default_factory=dict)
     views: Mapping[str, Any] = field(default_factory=dict)
     origin: int | None = None
+    of_channel: bool = False
     wordings: Mapping[Any, Fraction] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -152,6 +155,7 @@ class Expression(Quantity, FrozenFields):
             derivatives=derivatives,
             views={**self.views, **other.views},
             origin=other.origin if self.origin is None else self.origin,
+            of_channel=self.of_channel or other.of_channel,
             wordings={
                 k: self.summands.get(k, Fraction(0)) + other.summands.get(k, Fraction(0))
                 for k in {**self.summands, **other.summands}

@@ -301,6 +301,12 @@ class Letters(Frozen):
         return shares
 
     @cached_property
+    def masses(self) -> list[Fraction]:
+        """The exact p(s) of all atoms, under whatever law."""
+        columns = [sum(map(Fraction, column), Fraction(0)) for column in self.law.T.tolist()]
+        return [mass / sum(columns) for mass in columns]
+
+    @cached_property
     def p_w(self) -> list[Fraction]:
         """The exact law of W on ``w_support``."""
         return self._shares(self.w_of, len(self.w_support))

@@ -213,18 +213,16 @@ class Scalar:
         return Scalar(value, self._through("exp", 1.0 if base == math.e else math.log(base)))
 
     def _through(self, function: Literal["log", "exp"], rate: float) -> Mapping[Symbol, float]:
-        """Return the slope by log θ of log cθ, or by exp ±θ."""
+        """Return the slope by log θ of log cθ, or by exp cθ."""
         if not self.slopes:
             return {}
         ((symbol, slope), *others) = self.slopes.items()
         theta = rational(symbol.typed)
-        proper = self.number == Fraction(slope) * theta and abs(slope) == 1.0
-        if function == "log":
-            proper = slope > 0 and math.isclose(self.near, slope * float(theta), rel_tol=1e-12)
-        if others or symbol.function or not proper:
-            form = "c θ" if function == "log" else "θ or −θ"
-            raise TypeError(f"{function} of a number that is typed: only of {form}")
-        return {replace(symbol, function=function, rate=math.copysign(rate, slope)): 1.0}
+        proper = math.isclose(self.near, slope * float(theta), rel_tol=1e-12)  # nothing was added
+        if others or symbol.function or not proper or (function == "log" and slope <= 0):
+            raise TypeError(f"{function} of a number that is typed: only of c θ")
+        rate *= 1.0 if function == "log" else slope
+        return {replace(symbol, function=function, rate=rate): 1.0}
 
 
 def _scalar(value: Any) -> Scalar | None:

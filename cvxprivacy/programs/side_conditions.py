@@ -46,7 +46,11 @@ class Auxiliary(FrozenFields):
     radius: float = 0.0
     derivatives: Mapping[Symbol, float] = field(default_factory=dict)
     latex: str = ""
-    of_law: ClassVar[bool] = False
+
+    @property
+    def of_law(self) -> bool:
+        """Whether it is of a law, and not of the channel alone."""
+        return False
 
     @classmethod
     def of(cls, kind: Literal["ratio", "maximum"], bound: Scalar, latex: str = "") -> Auxiliary:
@@ -84,8 +88,14 @@ class Auxiliary(FrozenFields):
         """Return the shapes of its multipliers: (μ, η) of a ratio, (μ,) of the others."""
         return [(n, m), (n, m)] if self.kind == "ratio" else [(n, m)]
 
-    def marginal(self, duals: Sequence[FloatArray], mass: FloatArray, channel: FloatArray) -> float:
-        """Return d value / d bound; −inf at ratio or total 1, the least there is."""
+    def in_bound(self, symbol: Symbol) -> bool:
+        """Tell whether a number moves the bound alone, in which the optimum is convex."""
+        return self.kind != "ratio"
+
+    def marginal(
+        self, symbol: Symbol, duals: Sequence[FloatArray], mass: FloatArray, channel: FloatArray
+    ) -> float:
+        """Return d value / d what a number moves; −inf at ratio or total 1, the least there is."""
         if self.bound == 1.0 and not self.radius:
             return -math.inf
         last = mass[:, None] * np.asarray(duals[-1], float)
@@ -102,13 +112,16 @@ class Auxiliary(FrozenFields):
 class Excess(Auxiliary):
     """The ``excess`` of a marginal above its levels, t in all, of which ``bound`` is the number.
 
-    ``share`` is a, shape (n,), and ``levels`` is b, shape (m,), both exact.
+    ``share`` is a, shape (n,), and ``levels`` is b, shape (m,), both exact.  Of one letter above
+    e^ε times another, ``pair`` has the places of both, and ``moving`` is d a by each number that a
+    depends on, of which ``derivatives`` says 1.
     """
 
     kind: Literal["ratio", "maximum", "excess"] = "excess"
     share: Exact
     levels: Exact
-    of_law: ClassVar[bool] = True
+    pair: tuple[int, int] | None = None
+    moving: Mapping[Symbol, FloatArray] = field(default_factory=dict)
 
     @classmethod
     def above(cls, levels: Exact, share: Exact, bound: Scalar) -> Excess:
@@ -121,11 +134,22 @@ class Excess(Auxiliary):
         """Return what each output has above its level, in floats."""
         return (floats(self.share) * mass) @ channel - floats(self.levels)
 
+    @property
+    def of_law(self) -> bool:
+        return self.pair is None
+
+    def in_bound(self, symbol: Symbol) -> bool:
+        return symbol not in self.moving
+
     def shapes(self, n: int, m: int) -> list[tuple[int, ...]]:
         return [(m,)]
 
-    def marginal(self, duals: Sequence[FloatArray], mass: FloatArray, channel: FloatArray) -> float:
-        return -float(np.max(duals[0]))
+    def marginal(
+        self, symbol: Symbol, duals: Sequence[FloatArray], mass: FloatArray, channel: FloatArray
+    ) -> float:
+        if self.in_bound(symbol):
+            return -float(np.max(duals[0]))
+        return float((self.moving[symbol] * mass) @ (channel @ duals[0]))
 
     def to_dict(self) -> dict[str, Any]:
         return {**super().to_dict(), "share": listed(self.share), "levels": listed(self.levels)}
@@ -153,8 +177,12 @@ def renamed(rule: Rule, names: Mapping[str, str]) -> Rule:
     """Return a rule with other names of the numbers that were typed."""
     if not rule.derivatives:
         return rule
-    derivatives: Any = {
-        replace(symbol, name=names.get(symbol.name, symbol.name)): slope
-        for symbol, slope in rule.derivatives.items()
-    }
-    return replace(rule, derivatives=derivatives)
+    changes: dict[str, Any] = {"derivatives": rule.derivatives}
+    if isinstance(rule, Excess):
+        changes["moving"] = rule.moving
+    for key, slopes in changes.items():
+        changes[key] = {
+            replace(symbol, name=names.get(symbol.name, symbol.name)): slope
+            for symbol, slope in slopes.items()
+        }
+    return replace(rule, **changes)

@@ -161,8 +161,10 @@ class ChannelPrices:
                 if isinstance(rule, Constraint):
                     bound = rule.sense == "<="
                     yield name if bound else "", constants(rule.derivatives)
-                elif isinstance(rule, Auxiliary) and rule.kind != "ratio":
-                    yield name, {s: -Fraction(slope) for s, slope in rule.derivatives.items()}
+                elif isinstance(rule, Auxiliary):
+                    slopes = {s: -Fraction(slope) for s, slope in rule.derivatives.items()}
+                    yield name, {s: slope for s, slope in slopes.items() if rule.in_bound(s)}
+                    yield "", dict.fromkeys(s for s in slopes if not rule.in_bound(s))
                 else:
                     yield "", dict.fromkeys(rule.derivatives)
         for part in self.program.objectives.values():
@@ -263,7 +265,7 @@ def _amounts(
                     multiplier = np.asarray(dual.multipliers[name], dtype=float)
                     add(symbol, float((multiplier * columns).sum()))
             elif isinstance(rule, Auxiliary):
-                marginal = rule.marginal(dual.auxiliaries[name], program.mass, channel)
+                marginal = rule.marginal(symbol, dual.auxiliaries[name], program.mass, channel)
                 add(symbol, derivative * marginal)
             else:
                 add(symbol, _of_floors(program, rule, derivative, floors, symbol.typed))

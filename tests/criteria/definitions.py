@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 
 import cvxpy as cp
@@ -97,6 +98,20 @@ def _satisfied(problem, solution, criterion) -> bool:
         return sum(parts, arb(0)) <= ball(Fraction(criterion.b)) * unit
     if kind == "LocalPrivacy":
         factor = arb(criterion.epsilon).exp()
+        if criterion.delta is not None:
+            return all(
+                sum((max(ball(a) - factor * ball(b), arb(0)) for a, b in zip(p, q, strict=True)),
+                    arb(0)) <= ball(Fraction(criterion.delta))
+                for p, q in itertools.permutations(channel, 2)
+            )  # fmt: skip
+        if criterion.metric is not None:
+            for (i, p), (j, q) in itertools.permutations(enumerate(channel), 2):
+                x, other = problem.alphabet.x_of[[i, j]]
+                far = ball(Fraction(criterion.metric[x, other]))
+                most = (arb(criterion.epsilon) * far).exp()
+                if p != q and not all(ball(a) <= most * ball(b) for a, b in zip(p, q, strict=True)):
+                    return False
+            return True
         return all(ball(max(c)) <= factor * ball(min(c)) for c in zip(*channel, strict=True))
     if kind == "MaximalLeakage":
         top = sum(max(c) for c in zip(*channel, strict=True))

@@ -41,6 +41,8 @@ RULES = {
     "cap": cpv.LeakageCap(Fraction(1, 20)),
     "guess": cpv.LeakageCap(Fraction(3, 5), cpv.leakage.GuessingProbability()),
     "ldp": cpv.LocalPrivacy(1),
+    "metric": cpv.LocalPrivacy(1, metric=[[0, 1, 2], [1, 0, 1], [2, 1, 0]]),
+    "but for": cpv.LocalPrivacy(Fraction(1, 2), delta=Fraction(1, 10)),
     "maximal": cpv.MaximalLeakage(Fraction(1, 2)),
     "keep": cpv.KeepProbability(Fraction(3, 4)),
     "moves": cpv.ForbiddenMoves(MOVES),
@@ -53,7 +55,7 @@ OF_MOVES = (  # which a release of everything as it is satisfies
     *(cpv.KeepProbability, cpv.ForbiddenMoves, cpv.PreserveMarginal),
     *(cpv.MarginalDistance, cpv.PreserveMean, cpv.Linear),
 )
-CHANCES = ("ldp", "maximal", "keep")  # of which no table tells
+CHANCES = ("ldp", "metric", "but for", "maximal", "keep")  # of which no table tells
 TABLES = 30
 
 

@@ -37,6 +37,10 @@ MAKE = {
     "delta": lambda rng, s, n: cpv.DeltaDisclosure(rng.uniform(0.05, 1.0)),
     "cap": lambda rng, s, n: cpv.LeakageCap(rng.uniform(0.1, 0.9) * s.information()),
     "epsilon": lambda rng, s, n: cpv.LocalPrivacy(rng.uniform(0.1, 3)),
+    "metric": lambda rng, s, n: cpv.LocalPrivacy(
+        rng.uniform(0.1, 3), metric=cpv.absolute_error(rng.integers(0, 4, n))
+    ),
+    "but for": lambda rng, s, n: cpv.LocalPrivacy(rng.uniform(0, 2), delta=rng.uniform(0.001, 0.5)),
     "maxl": lambda rng, s, n: cpv.MaximalLeakage(rng.uniform(0.1, 1) * math.log2(n)),
     "keep": lambda rng, s, n: cpv.KeepProbability(rng.uniform(0.05, 0.5)),
     "floors": lambda rng, s, n: cpv.KeepProbability(rng.uniform(0, 0.5, n)),
@@ -60,8 +64,9 @@ def instance(seed: int):
     source = cpv.DiscreteSource.from_counts(counts)
     random = cpv.Distortion(rng.random((n, n)) * (1 - np.eye(n)))
     d = cpv.ordinal(n) if rng.random() < 0.5 else random
-    encoder = "wx" if rng.random() < 0.2 else "x"
-    criteria = [MAKE[kind](rng, source, n) for kind in KINDS[seed % len(KINDS)]]
+    kinds = KINDS[seed % len(KINDS)]
+    encoder = "wx" if rng.random() < 0.2 and "metric" not in kinds else "x"
+    criteria = [MAKE[kind](rng, source, n) for kind in kinds]
     if seed % 3:
         return cpv.MinimumDistortion(source, d, criteria, encoder=encoder)
     top = cpv.PrivacyDistortion(source, d, price=1).greatest_distortion
@@ -145,6 +150,20 @@ STATED = {
     "epsilon": (
         cpv.LocalPrivacy(1.0),
         lambda k, j, w, x: [k[s] <= math.e * k[r] for s in range(4) for r in range(4) if r != s],
+    ),
+    "metric": (
+        cpv.LocalPrivacy(0.5, metric=cpv.absolute_error([0, 1, 3, 3])),
+        lambda k, j, w, x: [
+            k[s] <= math.exp(0.5 * abs(a - b)) * k[r]
+            for s, a in enumerate((0, 1, 3, 3)) for r, b in enumerate((0, 1, 3, 3)) if r != s
+        ],
+    ),
+    "but for": (
+        cpv.LocalPrivacy(0.5, delta=0.1),
+        lambda k, j, w, x: [
+            cp.sum(cp.pos(k[s] - math.exp(0.5) * k[r])) <= 0.1
+            for s in range(4) for r in range(4) if r != s
+        ],
     ),
     "maxl": (
         cpv.MaximalLeakage(0.6),

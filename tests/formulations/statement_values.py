@@ -110,6 +110,9 @@ class Values:
                 expected[_mu(f"{name}.{part}")] = lambda b, a, g, v=table, n=name: self._aux(
                     n, v, a
                 )
+        for name, group in self.problem.rules.items():
+            if any(getattr(rule, "pair", None) for rule in group.values()):
+                expected[_mu(f"{name}.cap")] = lambda b, a, g, n=name: self._of_pair(n, a)
         shares = [share for share, _ in self.dual.weighed(program)]
         first, *others = map(self.names.index, program.objectives)
         by_law = dict(zip([*others, first], shares, strict=True))
@@ -131,6 +134,12 @@ class Values:
         if k:
             table = self.dual.auxiliaries[f"{name}[{self.names[k]}]"][0]
         return float(np.asarray(table)[pairs[-1][1]])
+
+    def _of_pair(self, name: str, pairs: Any) -> float:
+        size = len(self.of.encoder_inputs)
+        values = [value for _, value in pairs]
+        i, j = (self.rows[tuple(part)] for part in (values[:size], values[size:-1]))
+        return 0.0 if i == j else float(self.dual.auxiliaries[f"{name}.{i}/{j}"][0][values[-1]])
 
     def _costs(self) -> None:
         """Costs of distortions and rules, as they were typed."""
@@ -161,8 +170,11 @@ class Values:
         for name, group in self.problem.rules.items():
             plain = [r for r in group.values() if not isinstance(r, EntryBounds)]
             ours = [row for row in plain if getattr(row, "expression", None) is not None]
-            if any("kept" in str(k) for row in ours for k in row.expression.summands):
-                rows = [(self.program.cost(r.expression), float(r.bound)) for r in ours]
+            if any(str(k) in ("kept", "moved") for row in ours for k in row.expression.summands):
+                rows = [
+                    (self.program.cost(r.expression), float(np.max(r.bounds(self.of.m))))
+                    for r in ours
+                ]
                 self.domains["i"] = list(range(len(rows)))
                 self.symbols[_tokens(f"C_{{{upright(name)}}}")] = self._numbered(rows, 0)
                 self.symbols[_tokens(f"b_{{{upright(name)}}}")] = self._numbered(rows, 1)

@@ -73,7 +73,10 @@ def problems():
         BINARY, HAMMING, budget=0.2, laws=[OTHER],
         criteria=[cpv.TCloseness(0.1), cpv.Linear([[1, 0], [0, 0]], 0.5)],
     )  # fmt: skip
-    for rule in (cpv.DeltaDisclosure(0.5), cpv.MarginalDistance(0.02), cpv.LocalPrivacy(1.5),
+    for rule in (cpv.LocalPrivacy(0.5, delta=0.1), cpv.LocalPrivacy(0.5, metric=(D + D.T) / 2)):
+        yield f"{rule!r}", cpv.PrivacyDistortion(SOURCE, D, budget=1.2, criteria=[rule])
+    for rule in (cpv.DeltaDisclosure(0.5), cpv.LocalPrivacy(0.5, delta=0.1),
+                 cpv.MarginalDistance(0.02), cpv.LocalPrivacy(1.5),
                  cpv.KeepProbability(0.7), cpv.MaximalLeakage(0.4), cpv.TCloseness(0.1, "emd"),
                  cpv.TCloseness(0.1, "tv"), cpv.PointwiseMaximalLeakage(0.2)):  # fmt: skip
         yield f"laws, {rule!r}", cpv.MinimumDistortion(BINARY, HAMMING, [rule], laws=[OTHER])

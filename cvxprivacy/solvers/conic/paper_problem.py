@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -35,7 +36,8 @@ class Parameters:
         if not symbol.function:
             return theta
         if symbol not in self._functions:
-            name = f"{symbol.function}({symbol.name})"
+            usual = symbol.function == "log" or abs(symbol.rate) in (1.0, math.log(2))
+            name = f"{symbol.function}({'' if usual else f'{symbol.rate:g} '}{symbol.name})"
             nonneg = {"nonneg": True} if symbol.function == "exp" else {}
             self._functions[symbol] = CallbackParam(
                 callback=lambda: symbol.at(float(theta.value)), name=name, **nonneg
@@ -52,10 +54,10 @@ class Parameters:
         value = rule.bounds(m) - float(rule.expression.constant)
         return self.affine(value, {s: -float(d.constant) for s, d in rule.derivatives.items()})
 
-    def affine(self, value: Any, slopes: Mapping[Symbol, float]) -> Any:
+    def affine(self, value: Any, slopes: Mapping[Symbol, Any]) -> Any:
         """Return what has a value at the numbers typed, and these slopes in them."""
         for symbol, slope in slopes.items():
-            if slope:
+            if np.any(slope):
                 value = value - slope * symbol.value + slope * self.of(symbol)
         return value
 

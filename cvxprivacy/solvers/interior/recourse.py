@@ -88,12 +88,16 @@ class RecourseTerm:
         """Return the multipliers that a score is made of."""
         return multipliers[:, : self.view.measure.rows(len(self.view.reference))]
 
+    def size(self, x: Point) -> FloatArray:
+        """Return what T is next to at the start, shape (m,)."""
+        return self.view.joint(x.q).sum(axis=1)
+
     def centre(self, x: Point, mu: float) -> None:
         """Set T, z and φ where T z = μ, next to the Q and the λ of a point."""
-        joint = self.view.joint(x.q)
-        x.slack[self.name] = joint.sum(axis=1, keepdims=True) * np.ones_like(self.cost)
+        size = self.size(x)
+        x.slack[self.name] = size[:, None] * np.ones_like(self.cost)
         x.price[self.name] = mu / x.slack[self.name]
-        x.equal[self.name] = np.zeros((len(joint), len(self.lift)))
+        x.equal[self.name] = np.zeros((len(size), len(self.lift)))
         for _ in range(_CENTRING):
             newton = Elimination(self, x)
             newton.set_targets(np.full_like(newton.t, mu), 1.0)
@@ -129,6 +133,9 @@ class ExcessTerm(RecourseTerm):
         self.weight, self.levels = np.ones(len(levels)), levels[:, None]
         self.matrix, self.cost = np.array([[1.0, -1.0]]), np.array([1.0, 0.0])
         self.lift = np.eye(1)
+
+    def size(self, x: Point) -> FloatArray:  # of shares of both signs
+        return (np.abs(self.view.along(np.ones((len(x.q), 1)))) * x.q).sum(axis=1)
 
     def short(self, x: Point) -> FloatArray:
         """Return A J − b − P T, shape (m, 1)."""

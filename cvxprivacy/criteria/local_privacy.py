@@ -1,0 +1,263 @@
+"""Local privacy: how much more probable one input makes an output than another.
+
+Of all pairs alike (ε-local differential privacy), by how far inputs are apart (metric privacy), or
+but for a probability δ.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cvxprivacy.criteria.base import Criterion, Words
+from cvxprivacy.criteria.counts import Counts, Verdict
+from cvxprivacy.errors import InputError
+from cvxprivacy.exact import Real, array as exact_array, fractions
+from cvxprivacy.frozen import owned
+from cvxprivacy.model.distortion import Distortion
+from cvxprivacy.programs.alphabet import Alphabet
+from cvxprivacy.programs.lettering import Lettering
+from cvxprivacy.programs.notation import tex
+from cvxprivacy.programs.parameter import Parameter, Scalar
+from cvxprivacy.programs.side_conditions import Auxiliary, Excess, Rule
+from cvxprivacy.validation import table
+
+__all__ = ["LocalPrivacy", "generating_pairs"]
+
+_EXPONENT = 700.0  # e to its power is a float
+
+
+class LocalPrivacy(Criterion):
+    r"""p(x̂ | s) ≤ e^ε p(x̂ | s') for all inputs s, s' and outputs x̂: ε-local privacy.
+
+    It protects the encoder's whole input, and holds under any law of it.  Two weaker forms:
+
+    .. math::
+       p(x̂ | x) &≤ e^{ε\, m(x, x')} p(x̂ | x') && \text{for a metric } m \\
+       \textstyle\sum_{x̂} \bigl(p(x̂ | s) - e^ε p(x̂ | s')\bigr)^+ &≤ δ && \text{but for } δ
+
+    Metric privacy: K. Chatzikokolakis, M. E. Andrés, N. E. Bordenabe and C. Palamidessi,
+    *Broadening the scope of differential privacy using metrics*, PETS 2013.  Only pairs that do not
+    follow from others are stated: on a line neighbours alone.
+
+    Parameters
+    ----------
+    epsilon : number
+        ε ≥ 0, a natural logarithm whatever the problem's units; with a metric, one for each unit of
+        distance.
+    metric : Distortion or array_like, shape (|X|, |X|), optional
+        m(x, x'): symmetric, 0 on the diagonal.  By default 1 elsewhere.
+    delta : number, optional
+        0 < δ < 1, what the whole excess of one letter over another may be.
+
+    Raises
+    ------
+    InputError
+        For a negative or a huge ε, what is no metric, a δ that is not between 0 and 1, or both.
+
+    Examples
+    --------
+    The optimum for a fair bit is randomised response, which lies with probability 1/(1 + e^ε):
+
+    >>> import cvxprivacy as cpv
+    >>> from math import log
+    >>> source = cpv.DiscreteSource.identical([0.5, 0.5])
+    >>> problem = cpv.MinimumDistortion(source, cpv.hamming(2), [cpv.LocalPrivacy(log(3))])
+    >>> problem.solve().channel.matrix.round(4).tolist()
+    [[0.75, 0.25], [0.25, 0.75]]
+
+    Places on a road, one kilometre after the other: neighbours may not be told apart by more than a
+    factor 2, those two kilometres apart by 4:
+
+    >>> road = cpv.DiscreteSource.identical([0.25] * 4)
+    >>> km = cpv.absolute_error([0, 1, 2, 3])
+    >>> near = cpv.LocalPrivacy(log(2), metric=km)
+    >>> round(cpv.MinimumDistortion(road, km, [near]).solve().value, 4)
+    0.7083
+
+    A bit that may be told outright with probability δ:
+
+    >>> rule = cpv.LocalPrivacy(0, delta=0.2)
+    >>> round(cpv.MinimumDistortion(source, cpv.hamming(2), [rule]).solve().value, 4)
+    0.4
+    """
+
+    name = "local_privacy"
+    survives_merging = of_channel = True
+    by_law = False  # of the channel, whatever the law
+    words = Words(
+        "no record's own {x} makes any released value more than e^{n} times as probable as another "
+        "record's would",
+        "greatest log ratio",
+        "nats",
+        examples=("LocalPrivacy=2",),
+    )
+    epsilon = Parameter(
+        below=_EXPONENT, loosens="up", loosest=lambda e: min(max(2 * e, 20.0), _EXPONENT - 1)
+    )
+
+    delta = Parameter(zero=False, below=1.0, optional=True)
+
+    def __init__(
+        self,
+        epsilon: Real,
+        *,
+        metric: Distortion | npt.ArrayLike | None = None,
+        delta: Real | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.metric: Any = None if metric is None else _metric(metric)
+        self.delta = delta
+        if metric is not None and delta is not None:
+            problem, remedy = "a metric and a δ", "pass one of them"
+            raise InputError("delta", problem, remedy, value=delta)
+
+    def in_words(
+        self, *, w: str = "W", x: str = "X", units: str = "bits", number: str = ""
+    ) -> Words:
+        words = super().in_words(w=w, x=x, units=units, number=number)
+        if self.words is None:  # of a class that states something else
+            return words
+        number = number or f"{float(self.epsilon):g}"
+        if self.metric is not None:
+            asks = (
+                f"no record's own {x} makes any released value more than e^({number} d) times as "
+                "probable as one at a distance d would"
+            )
+            return replace(words, asks=asks, quantity="greatest log ratio per unit of distance")
+        if self.delta is not None:
+            asks = (
+                f"but for a probability of {float(self.delta):g}, no record's own {x} makes any "
+                f"released values more than e^{number} times as probable as another record's would"
+            )
+            return replace(words, asks=asks, quantity="log ratio", unit="nats")
+        return words
+
+    def verdict(self, table: Counts) -> Verdict:
+        """Of no table is it decided: it is of the chances that a record had."""
+        return Verdict(None)
+
+    def at(self, value: Real) -> Criterion:
+        return type(self)(value, metric=self.metric, delta=self.delta)
+
+    def __repr__(self) -> str:
+        others = "" if self.metric is None else ", metric=…"
+        others += "" if self.delta is None else f", delta={float(self.delta):g}"
+        return f"LocalPrivacy({float(self.epsilon):g}{others})"
+
+    def stated(self, of: Lettering) -> str:
+        other = ", ".join(f"{letter}'" for letter in of.inputs)
+        right, limit = rf"p({of.y} \mid {other})", tex(float(self.epsilon))
+        if self.delta is not None:
+            inner = rf"\bigl({of.channel} - e^{{{limit}}} \, {right}\bigr)^+"
+            most = tex(float(self.delta))
+            return rf"\sum_{{{of.y}}} {inner} \le {most} \quad \forall\, {of.s}, {other}"
+        if self.metric is not None:
+            limit = rf"{limit} \, m({of.s}, {other})"
+        return rf"{of.channel} \le e^{{{limit}}} \, {right} \quad \forall\, {of.s}, {other}, {of.y}"
+
+    def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
+        if self.delta is not None:
+            return self._excesses(release)
+        if self.metric is not None:
+            return self._pairs(release)
+        most = self.epsilon.exp()
+        return {"": Auxiliary.of("ratio", most, rf"e^{{{tex(self.epsilon.near)}}}")}
+
+    def _pairs(self, release: Alphabet) -> Mapping[str, Rule]:
+        """Return a row for each pair of letters that generates others (of each output)."""
+        size, distances = len(release.source.x), self.metric
+        if distances.shape != (size, size):
+            remedy = f"pass one of shape ({size}, {size}), in the order of the source's x"
+            raise InputError("metric", f"shape {distances.shape}", remedy)
+        if release.encoder_inputs != "x":
+            problem = "inputs that are not x alone, of which the metric is"
+            raise InputError("metric", problem, 'use encoder="x" and no side information')
+        rules: dict[str, Rule] = {}
+        metric = distances[np.ix_(release.x_of, release.x_of)]
+        for (i, j), distance in generating_pairs(metric).items():
+            if distance:
+                most = (self.epsilon * distance).exp()
+                rules[f"{i}/{j}"] = release.moved({i: Scalar(1), j: -most}).each() <= 0
+            else:  # whatever ε is
+                same = release.moved({i: Scalar(1), j: Scalar(-1)}).each()
+                rules[f"{i}={j}"] = same == 0 * self.epsilon
+        return rules
+
+    def _excesses(self, release: Alphabet) -> Mapping[str, Rule]:
+        """Return the excess of each letter over each other."""
+        factor, mass, size = self.epsilon.exp(), release.masses, release.n
+        (bound, _), (most, off) = self.delta.enclosure, factor.enclosure
+        none = exact_array([Fraction(0)] * release.m)
+        rules: dict[str, Rule] = {}
+        for i, j in itertools.permutations(range(size), 2):
+            share = np.full(size, Fraction(0), dtype=object)
+            share[i], share[j] = 1 / mass[i], -most / mass[j]
+            slope = np.zeros(size)
+            slope[j] = -1 / float(mass[j])
+            rules[f"{i}/{j}"] = Excess(
+                bound=bound,
+                radius=float(off) * (1 + 2.0**-40),  # Σ p(x̂ | s') = 1: of e^ε in the bound
+                derivatives=self.delta.slopes | factor.slopes,
+                share=exact_array(share),
+                levels=none,
+                pair=(i, j),
+                moving=dict.fromkeys(factor.slopes, slope),
+            )
+        return rules
+
+
+def _metric(value: Any) -> Any:
+    """Return a metric as it was typed, checked."""
+    remedy = "pass distances m(x, x') ≥ 0, symmetric, and 0 on the diagonal"
+    value = value.matrix if isinstance(value, Distortion) else value
+    metric = table(value, "metric", remedy, axes=(2,))
+    if metric.shape[0] != metric.shape[1]:
+        raise InputError("metric", f"shape {metric.shape}", remedy)
+    for i, j in zip(*np.nonzero(metric != metric.T), strict=True):
+        raise InputError("metric", "not symmetric", remedy, where=(int(i), int(j)))
+    for i in np.flatnonzero(np.diagonal(metric) != 0):
+        raise InputError("metric", "not 0 on the diagonal", remedy, where=(int(i), int(i)))
+    return owned(metric)
+
+
+def generating_pairs(metric: npt.ArrayLike) -> dict[tuple[int, int], Fraction]:
+    """Return the pairs (i, j) from whose bounds those of all others follow, and how far they are.
+
+    p(x̂ | i) ≤ e^{ε m(i, j)} p(x̂ | j) follows from (i, k) and (k, j) if m(i, k) + m(k, j) ≤ m(i, j).
+    Distances are those of the shortest ways, exactly.
+
+    Parameters
+    ----------
+    metric : array_like, shape (n, n)
+        Symmetric, 0 on the diagonal.  Of letters at distance 0 each is paired with the first of
+        them, once.
+
+    Examples
+    --------
+    >>> list(generating_pairs([[0, 1, 2], [1, 0, 1], [2, 1, 0]]))
+    [(0, 1), (1, 0), (1, 2), (2, 1)]
+    """
+    distances = fractions(exact_array(metric)).tolist()
+    common = math.lcm(*(distance.denominator for row in distances for distance in row))
+    shortest = np.array([[int(x * common) for x in row] for row in distances], dtype=object)
+    for k in range(len(shortest)):  # what follows through others bounds as well (Floyd–Warshall)
+        np.minimum(shortest, shortest[:, k, None] + shortest[k], out=shortest)
+    first = np.argmax(shortest == 0, axis=1)
+    several = np.flatnonzero(first == np.arange(len(first)))
+    among = shortest[np.ix_(several, several)]
+    needed = among > 0
+    for k in range(len(among)):
+        through = among[:, k, None] + among[k] == among
+        through[k], through[:, k] = False, False
+        needed &= ~through
+    pairs = [(int(several[i]), int(several[j])) for i, j in zip(*np.nonzero(needed), strict=True)]
+    pairs += [(int(i), int(j)) for i, j in enumerate(first) if i != j]
+    return {pair: Fraction(shortest[pair], common) for pair in pairs}

@@ -1,0 +1,174 @@
+"""Further releases of the same records: what all tell together, by hand and by enumeration."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import cvxprivacy as cpv
+from cvxprivacy.formulations.sequel import after_releases
+from tests import referee
+from tests.refusals import refused
+
+AGES = [25, 40, 55, 70]
+SOURCE = cpv.DiscreteSource.from_counts(
+    [[40, 22, 9, 4], [18, 30, 21, 10], [5, 12, 28, 41]], x=AGES, names=["illness", "age"]
+)
+YEARS = cpv.absolute_error(AGES)
+
+
+def channel_of(rng, n, m):
+    return cpv.Channel(rng.dirichlet(np.full(m, 0.7), n), inputs=list(range(n)), outputs=range(m))
+
+
+def by_hand(law, d, budget, remember):
+    """Return the least I(W; X̂ Z) in bits over p(x̂ | x, z), or over p(x̂ | x), in CVXPY."""
+    _, x, z = law.shape
+    m = d.shape[1]
+    channels = [cp.Variable((x, m), nonneg=True) for _ in range(z if remember else 1)]
+    p_w = law.sum(axis=(1, 2))
+    terms, cost = [], 0
+    for k in range(z):
+        channel = channels[k if remember else 0]
+        joint = law[:, :, k] @ channel
+        alone = p_w[:, None] @ cp.sum(joint, axis=0, keepdims=True)
+        terms.append(cp.sum(cp.rel_entr(joint, alone)))
+        cost += cp.sum(cp.multiply(law[:, :, k].sum(axis=0)[:, None] * d, channel))
+    rules = [cp.sum(c, axis=1) == 1 for c in channels] + [cost <= budget]
+    problem = cp.Problem(cp.Minimize(sum(terms)), rules)
+    return problem.solve(solver="CLARABEL") / np.log(2)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_it_is_the_program_of_all_releases_together(seed, remember):
+    rng = np.random.default_rng(seed)
+    w, x, first, m = (int(k) for k in rng.integers(2, 5, 4))
+    pmf = rng.dirichlet(np.ones(w * x)).reshape(w, x)
+    source, channel, d = cpv.DiscreteSource(pmf), channel_of(rng, x, first), rng.random((x, m))
+    budget = float(d.min(axis=1).mean() + 0.3 * rng.random())
+    problem = cpv.PrivacyDistortion(source, d, budget, after=channel, remember=remember)
+    try:
+        solution = problem.solve()
+    except cpv.InfeasibleError:
+        assert budget < float(source.p_x @ d.min(axis=1)) + 1e-12
+        return
+    assert solution.status == "certified"
+    referee.check(solution)
+    truth = by_hand(pmf[:, :, None] * channel.matrix[None], d, budget, remember)
+    assert solution.value == pytest.approx(truth, abs=2e-6)
+    assert solution.certificate.verify()
+    assert solution.certificate.proves(problem)
+
+
+def test_what_is_remembered_need_not_be_told_twice():
+    first = cpv.PrivacyDistortion(SOURCE, YEARS, 8.0).solve(accuracy="high")
+    again = cpv.PrivacyDistortion(SOURCE, YEARS, 8.0, after=first.channel).solve(accuracy="high")
+    assert again.value == pytest.approx(first.value, abs=1e-8)  # nothing new
+    nearer = [
+        cpv.PrivacyDistortion(SOURCE, YEARS, 5.0, after=first.channel, remember=r).solve()
+        for r in (True, False)
+    ]
+    alone = cpv.PrivacyDistortion(SOURCE, YEARS, 5.0).solve()
+    both = mutual(SOURCE.pmf, first.channel.matrix, alone.channel.matrix)
+    assert nearer[0].value == pytest.approx(0.1148, abs=5e-5)
+    assert both == pytest.approx(0.1784, abs=5e-5)  # drawn independently
+    assert first.value < nearer[0].value < nearer[1].value < both
+    assert nearer[0].value >= alone.value - 1e-9  # the first is another burden
+
+
+def mutual(pmf, *channels):
+    """Return I(W; X̂₁ X̂₂ …) of independent draws."""
+    joint = pmf[:, :, None]
+    for channel in channels:
+        joint = (joint[:, :, :, None] * channel[None, :, None, :]).reshape(*pmf.shape, -1)
+    return cpv.information.mutual_information(joint.sum(axis=1))
+
+
+def test_independent_draws_of_one_channel_are_never_better():
+    """The averaging attack as a theorem: what repeats itself is feasible, and no better."""
+    first = cpv.PrivacyDistortion(SOURCE, YEARS, 8.0).solve().channel
+    for copies in (1, 2):
+        problem = cpv.PrivacyDistortion(SOURCE, YEARS, 8.0, after=[first] * copies, remember=False)
+        least = problem.solve()
+        repeated = mutual(SOURCE.pmf, *[first.matrix] * (copies + 1))
+        assert least.lower <= repeated + 1e-9
+        answer = problem.certify(first)
+        assert answer.upper == pytest.approx(repeated, abs=1e-8)
+        assert answer.lower <= least.upper
+
+
+def test_criteria_are_of_all_releases():
+    first = cpv.PrivacyDistortion(SOURCE, YEARS, 12.0).solve().channel
+    rule = cpv.TCloseness(0.4)
+    solution = cpv.MinimumDistortion(SOURCE, YEARS, [rule], after=first).solve()
+    law = after_releases(SOURCE, first).law
+    p_w = law.sum(axis=(1, 2))
+    place = {letter: i for i, letter in enumerate(solution.channel.inputs)}
+    outputs = list(solution.channel.outputs)
+    for k, z in enumerate(first.outputs):
+        if not law[:, :, k].any():
+            continue
+        rows = np.array([solution.channel.matrix[place[x, z]] for x in AGES])
+        joint = law[:, :, k] @ rows
+        for y in range(len(outputs)):
+            if joint[:, y].sum() > 1e-12:
+                posterior = joint[:, y] / joint[:, y].sum()
+                assert cpv.information.divergence(posterior, p_w) <= 0.4 + 1e-9
+    free = cpv.MinimumDistortion(SOURCE, YEARS, [rule]).solve()
+    assert solution.lower >= free.lower - 1e-9
+
+
+def test_the_release_draws_with_both_letters():
+    first = cpv.PrivacyDistortion(SOURCE, YEARS, 8.0).solve().channel
+    second = cpv.PrivacyDistortion(SOURCE, YEARS, 5.0, after=first).solve().channel
+    x = np.random.default_rng(0).choice(AGES, 40_000, p=SOURCE.p_x)
+    drawn = first.apply(x, seed=1)
+    released = second.apply(list(zip(x.tolist(), drawn.tolist(), strict=True)), seed=2)
+    assert np.abs(x - released).mean() == pytest.approx(5.0, abs=0.15)
+    pair = x == 40, drawn == 40
+    chosen = pair[0] & pair[1]
+    if chosen.sum() > 500:
+        row = second.matrix[second.inputs.index((40, 40))]
+        shares = [(released[chosen] == y).mean() for y in second.outputs]
+        assert shares == pytest.approx(row, abs=0.05)
+
+
+def test_labels_decide_and_not_places():
+    first = cpv.PrivacyDistortion(SOURCE, YEARS, 8.0).solve().channel
+    order = [2, 0, 3, 1]
+    turned = cpv.Channel(
+        first.matrix[order], inputs=[first.inputs[i] for i in order], outputs=first.outputs
+    )
+    laws = [after_releases(SOURCE, c).law for c in (first, turned)]
+    assert (laws[0] == laws[1]).all()
+    assert laws[0].sum(axis=2) == pytest.approx(SOURCE.pmf, abs=1e-15)
+
+
+def test_an_earlier_release_that_saw_w():
+    informed = cpv.PrivacyDistortion(SOURCE, YEARS, 8.0, encoder="wx").solve()
+    law = after_releases(SOURCE, informed.channel).law
+    assert law.sum(axis=2) == pytest.approx(SOURCE.pmf, abs=1e-15)
+    told = cpv.information.mutual_information(law.sum(axis=1))
+    assert told == pytest.approx(informed.value, abs=1e-7)
+    again = cpv.PrivacyDistortion(SOURCE, YEARS, 8.0, encoder="wx", after=informed.channel).solve()
+    assert again.value == pytest.approx(informed.value, abs=1e-6)
+
+
+def test_what_is_no_earlier_release_is_refused():
+    first = cpv.PrivacyDistortion(SOURCE, YEARS, 8.0).solve().channel
+
+    def after(value, source=SOURCE, **options):
+        return lambda: cpv.PrivacyDistortion(source, YEARS, 8.0, after=value, **options)
+
+    refused(after([]), "after", "no channel")
+    refused(after([first, 3]), "after", "a int", where=1)
+    few = cpv.Channel([[1.0, 0.0]], inputs=[25], outputs=[25, 40])
+    refused(after(few), "after", "40 is no input", where=0, value=40)
+    refused(after([first] * 9), "after", "combinations")
+    refused(after(first, laws=[SOURCE]), "after", "several laws")
+    refused(after(first, remember="no"), "remember")
+    side = cpv.DiscreteSource(np.full((2, 4, 2), 1 / 16), x=AGES)
+    refused(after(first, source=side), "after", "side information")
