@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import subprocess
 import sys
@@ -145,6 +146,7 @@ def answered(folder, hidden, **asked):
     asked = {"hidden": sorted(hidden), "code": {}, "commands": {}, "examples": False, **asked}
     done = subprocess.run(
         [sys.executable, "-m", "tests.light"], cwd=folder, input=json.dumps(asked),
+        env={k: v for k, v in os.environ.items() if k != "CVXPRIVACY_DATA"},
         capture_output=True, text=True, check=False, encoding="utf-8",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

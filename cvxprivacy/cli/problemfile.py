@@ -42,6 +42,9 @@ Keys are the arguments' own names; what a class or a function says of its argume
   ``hierarchy = { education = "education.csv" }`` goes with ``level = { education = 2 }``; these
   files are relative to the folder of the problem file too.
 
+``after`` names the files of the channels of earlier releases of the same records, relative to the
+problem file; with ``remember = false`` where nobody kept what was drawn.
+
 ``[[laws]]``, any number of them, are further laws of the same letters, each with a ``name`` if you
 like and what ``[source]`` takes.
 
@@ -75,7 +78,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial, wraps
@@ -95,13 +98,14 @@ from cvxprivacy.formulations.privacy_distortion import PrivacyDistortion
 from cvxprivacy.model import distortion
 from cvxprivacy.model.attributes import per_attribute
 from cvxprivacy.model.discrete import DiscreteSource
+from cvxprivacy.release.channel import Channel
 from cvxprivacy.results.solution import Solution
 
 __all__ = ["ProblemFile", "read"]
 
 FORMULATIONS = (MinimumDistortion, PrivacyDistortion, RateDistortionEquivocation)
 _SECTIONS = {"source": "Mapping", "distortion": "Mapping", "criteria": "Sequence[Mapping]"}
-_SECTIONS |= {"leakage": "Mapping", "laws": "Sequence[Mapping]"}
+_SECTIONS |= {"leakage": "Mapping", "laws": "Sequence[Mapping]", "after": "str | Sequence[str]"}
 _OUTPUTS = ("certificate", "channel")
 _SOURCES: dict[str, Callable[..., Any]] = {
     "counts": DiscreteSource.from_counts,
@@ -189,6 +193,8 @@ class _Reader(TomlFile):
             values["criteria"] = [self.criterion(i, c) for i, c in enumerate(values["criteria"])]
         if "laws" in values:
             values["laws"] = self.laws(values["laws"], table)
+        if "after" in values:
+            values["after"] = self.channels(values["after"])
         if "leakage" in values:
             values["leakage"] = self.leakage(("leakage",), values["leakage"])
         problem = self.problem(formulation, values)
@@ -201,6 +207,16 @@ class _Reader(TomlFile):
             return self.located((section, name) if dot else ("solve", section), error)
 
         return ProblemFile(problem, settings, {k: Path(p) for k, p in paths.items()}, located)
+
+    def channels(self, paths: str | Sequence[str]) -> list[Any]:
+        """Return the channels of earlier releases, in files beside the problem's."""
+        read = []
+        for i, path in enumerate([paths] if isinstance(paths, str) else paths):
+            try:
+                read.append(guarded(Channel.load, self.path.parent / path))
+            except InputError as error:
+                raise self.located(("after", i), error) from error.__cause__
+        return read
 
     def laws(self, sections: Any, table: Callable[..., Any] | None) -> dict[str, Any]:
         """Return the further laws by name."""

@@ -87,9 +87,9 @@ class MinimumDistortion(ChannelProblem):
         after: Channel | Sequence[Channel] | None = None,
         remember: bool = True,
     ) -> None:
-        source, known = earlier(source, after, remember, laws)
+        source, sharing = earlier(source, after, remember, laws)
         options: Any = {"encoder": encoder, "criteria": criteria, "units": units, "laws": laws}
-        super().__init__(source, distortion, side_information=known, **options)
+        super().__init__(source, distortion, side_information=sharing, **options)
 
     def formulation(self) -> Formulation:
         return Minimize(self.distortion), {}  # E d(X, X̂)

@@ -68,7 +68,7 @@ def after_releases(source: DiscreteSource, after: Channel | Sequence[Channel]) -
         raise InputError("after", "side information and earlier releases", remedy)
     if not channels:
         raise InputError("after", "no channel", "pass one, or several")
-    law, seen = fractions(source.law), [_rows(c, source, i) for i, c in enumerate(channels)]
+    law, tables = fractions(source.law), [_rows(c, source, i) for i, c in enumerate(channels)]
     size = law.size * int(np.prod([len(c.outputs) for c in channels]))
     if size > _MOST:
         remedy = "release fewer letters, or merge those of earlier releases that tell the same"
@@ -76,7 +76,7 @@ def after_releases(source: DiscreteSource, after: Channel | Sequence[Channel]) -
     columns: dict[tuple[int, ...], np.ndarray] = {}
     for places in itertools.product(*(range(len(c.outputs)) for c in channels)):
         column = law.copy()
-        for rows, y in zip(seen, places, strict=True):
+        for rows, y in zip(tables, places, strict=True):
             column = column * rows[:, :, y]
         if (column > 0).any():
             columns[places] = column

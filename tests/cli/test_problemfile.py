@@ -788,3 +788,27 @@ def test_any_column_and_any_number_is_read_back(tmp_path_factory, names, budget,
     source = table(place, **how)
     d = cpv.per_attribute({x: "ordinal", y: "hamming"}, source, weights={y: weight})
     same_program(outcome, cpv.PrivacyDistortion(source, d, budget=budget))
+
+
+def test_an_earlier_release_is_a_file_beside_the_problem(read, tmp_path):
+    first = read(BUDGET.replace("5.0", "8.0") + SOURCE + YEARS).problem.solve().channel
+    first.save(tmp_path / "first.json")
+    (path,) = {p.parent for p in tmp_path.rglob("first.json")}
+    for head, remember, channels in (
+        ('after = "first.json"\n', True, first),
+        ('after = ["first.json", "first.json"]\nremember = false\n', False, [first] * 2),
+    ):
+        outcome = read(BUDGET + head + SOURCE + YEARS).problem
+        source = cpv.DiscreteSource.from_counts(
+            [[40, 22, 9, 4], [18, 30, 21, 10], [5, 12, 28, 41]],
+            w=["none", "mild", "severe"], x=[25, 40, 55, 70], names=["illness", "age"],
+        )  # fmt: skip
+        d = cpv.absolute_error([25, 40, 55, 70])
+        same_program(
+            outcome, cpv.PrivacyDistortion(source, d, 5.0, after=channels, remember=remember)
+        )
+    assert path == tmp_path
+    with pytest.raises(cpv.InputError, match=r"after\[0\].*cannot be read"):
+        read(BUDGET + 'after = "none.json"\n' + SOURCE + YEARS)
+    with pytest.raises(cpv.InputError, match="after"):
+        read(BUDGET + "after = 3\n" + SOURCE + YEARS)

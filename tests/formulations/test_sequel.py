@@ -151,8 +151,8 @@ def test_an_earlier_release_that_saw_w():
     informed = cpv.PrivacyDistortion(SOURCE, YEARS, 8.0, encoder="wx").solve()
     law = after_releases(SOURCE, informed.channel).law
     assert law.sum(axis=2) == pytest.approx(SOURCE.pmf, abs=1e-15)
-    told = cpv.information.mutual_information(law.sum(axis=1))
-    assert told == pytest.approx(informed.value, abs=1e-7)
+    leaked = cpv.information.mutual_information(law.sum(axis=1))
+    assert leaked == pytest.approx(informed.value, abs=1e-7)
     again = cpv.PrivacyDistortion(SOURCE, YEARS, 8.0, encoder="wx", after=informed.channel).solve()
     assert again.value == pytest.approx(informed.value, abs=1e-6)
 
