@@ -15,7 +15,7 @@ import re
 import secrets
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -151,6 +151,13 @@ class WholeFiles:
         ]
         folders = list(dict.fromkeys(target.parent for _, target, _ in self._files))
         journals = [folder / f".{self._token}.pending" for folder in folders if several]
+        with _in_turn(folders if several else []):
+            self._take_names(entries, folders, journals)
+
+    def _take_names(
+        self, entries: Sequence[_Entry], folders: Sequence[Path], journals: Sequence[Path]
+    ) -> None:
+        """Let parts take their names; with journals together, or none of them."""
         try:
             for journal in journals:
                 self._note(entries, journal)
@@ -164,7 +171,7 @@ class WholeFiles:
         except BaseException:
             _removed(journals)
             raise
-        if not several:
+        if not journals:
             for entry in entries:
                 _take(entry, self._replace)
             return
@@ -344,6 +351,21 @@ def _take(entry: _Entry, replace: bool) -> None:
             entry.part.replace(entry.target)
         else:
             entry.part.unlink()
+
+
+@contextmanager
+def _in_turn(folders: Iterable[Path]) -> Iterator[None]:
+    """Hold folders while a set takes its names: two sets of the same names would mix.
+
+    In one order, so that nobody waits for one who waits; where there are no locks, nobody waits.
+    """
+    with ExitStack() as held:
+        for folder in sorted(folders) if fcntl is not None else []:
+            with suppress(OSError):
+                handle = os.open(folder, os.O_RDONLY)
+                held.callback(os.close, handle)
+                fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
 
 
 def _sum_if_any(path: Path) -> str | None:

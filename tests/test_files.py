@@ -169,3 +169,28 @@ def test_channels_and_proofs_are_written_and_read(elsewhere):
     document = cpv.verifier.verify.read_document("proof.json")
     assert cpv.verifier.verify.disagreements(document) == []
     assert sorted(contents(elsewhere)) == ["channel.json", "proof.json"]
+
+
+def test_sets_take_their_names_one_after_another(monkeypatch, tmp_path):
+    """Two at once would leave some files of each."""
+    fcntl = pytest.importorskip("fcntl", reason="a system without these locks")
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "b"):
+        Path(name).mkdir()
+    take, held = files._take, []
+
+    def taken(entry, replace):
+        for folder in ("a", "b"):
+            handle = os.open(folder, os.O_RDONLY)
+            with pytest.raises(BlockingIOError):
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.close(handle)
+            held.append(folder)
+        take(entry, replace)
+
+    monkeypatch.setattr(files, "_take", taken)
+    write({"b/x.txt": ["x"], "a/y.txt": ["y"]})
+    assert held == ["a", "b"] * 2
+    handle = os.open("a", os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # given up at the end
+    os.close(handle)

@@ -215,14 +215,18 @@ class FillingProblem(CovarianceProblem):
                 level = rational(typed(candidate, "candidate", zero=False))
                 poured = np.array([_near(x) for x in self._poured_to(level)])
                 if duals is None:
-                    duals = {self._total: float(1 / (2 * level)) * nat(self.units)}
+                    price = min(1 / (2 * level), Fraction(2) ** 1000)  # which a float can hold
+                    duals = {self._total: float(price) * nat(self.units)}
             else:
                 remedy = f"pass what each of {len(self._caps)} coordinates has, a level, or Σ"
                 poured = array(candidate, "candidate", remedy, axes=(1,))
                 if len(poured) != len(self._caps):
                     raise InputError("candidate", f"{len(poured)} numbers", remedy)
             axes = getattr(self, "_vectors", None)
-            candidate = np.diag(poured) if axes is None else (axes * poured) @ axes.T
+            candidate = np.diag(poured)
+            if axes is not None:
+                half = axes * poured @ axes.T / 2
+                candidate = half + half.T  # which rounding is not
         return super()._candidate(candidate, duals, options)
 
     @property

@@ -183,7 +183,19 @@ class GaussianRelease(Frozen):
 
 def _stepped(released: FloatArray, steps: FloatArray | None) -> FloatArray:
     """Return the nearest multiples of the steps, 0 without a sign."""
-    return released if steps is None else np.rint(released / steps) * steps + 0.0
+    if steps is None:
+        return released
+    with np.errstate(over="ignore"):
+        multiples = np.rint(released / steps)
+    fine = np.argwhere(np.abs(multiples) >= 2.0**53)  # where floats are no closer: nothing rounds
+    if len(fine):
+        column = int(fine[0][1])
+        step, where = float(np.broadcast_to(steps, released.shape[1])[column]), None
+        if steps.ndim:
+            where = column
+        problem = f"{step:g} is finer than the last bits of what is released"
+        raise InputError("step", problem, "pass a wider one", where=where, value=step)
+    return multiples * steps + 0.0
 
 
 # ---- many variables, one by one -----------------------------------------------------------

@@ -15,7 +15,6 @@ from cvxprivacy.frozen import FrozenFields, owned
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.release.draws import Draws
-from cvxprivacy.validation import integer
 
 __all__ = ["DrawnCounts", "drawn_counts"]
 
@@ -122,7 +121,10 @@ def drawn_counts(
     if channel.schema is None or not channel.schema.sensitive or channel.decoder is not None:
         remedy = "make the source with DiscreteSource.from_table, and use no decoder"
         raise InputError("channel", "it does not know the table's columns", remedy)
-    draws = Draws(integer(seed, "seed", least=0))
+    if seed is None or isinstance(seed, np.random.Generator):
+        remedy = "pass a whole number ≥ 0: the table is drawn twice by it"
+        raise InputError("seed", f"a {type(seed).__name__}", remedy)
+    draws = Draws(seed)
     counts, masses = channel._mechanism.tallied(frame, draws, row_id)
     weights = masses if channel.schema.weights is not None else None
     return DrawnCounts.of(source.w, source.x, channel.outputs, counts, weights)

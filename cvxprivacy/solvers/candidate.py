@@ -33,6 +33,7 @@ from cvxprivacy.solvers.threads import one_thread
 
 __all__ = ["prove_channel", "prove_covariance"]
 
+_RARE = 1e-6  # share of what a view sees, at which an output counts as unused
 _LEAST = 2.0**-40  # of an error in whitened coordinates: with none there is no posterior
 _SHARES = (0.1, 1e-2, 1e-3, 1e-5)  # of their spans, by which rows are stricter inside
 
@@ -71,12 +72,12 @@ def prove_channel(
     offered = _scores(program, channel)
     if multipliers is not None:
         offered = replace(offered, multipliers=multipliers)
-    unused = np.asarray((channel <= 0).all(axis=0))
-    if multipliers is None or unused.any():
+    unused = _unused(program, channel)
+    if multipliers is None or any(outputs.any() for outputs in unused.values()):
         best = solve(_linearised(program, offered, unused), accuracy="high").certificate.dual
         if best is not None:
             scores = {
-                view: np.where(unused, best.scores.get(view, 0.0), table)
+                view: np.where(unused[view], best.scores.get(view, 0.0), table)
                 for view, table in offered.scores.items()
             }
             offered = replace(best, scores=scores)
@@ -100,25 +101,34 @@ def _scores(program: ChannelProgram, channel: FloatArray) -> Dual:
     return Dual(scores, zero)
 
 
+def _unused(program: ChannelProgram, channel: FloatArray) -> dict[str, npt.NDArray[np.bool_]]:
+    """Tell of each view which outputs it hardly ever sees: their posteriors are left to chance.
+
+    A view may be of one z alone, and what a solver never releases has a little mass all the same.
+    """
+    joints = {view: program.joint(np.clip(channel, 0.0, None), view) for view in program.views}
+    return {view: joint.sum(axis=0) <= _RARE * joint.sum() for view, joint in joints.items()}
+
+
 def _linearised(
-    program: ChannelProgram, dual: Dual, unused: npt.NDArray[np.bool_]
+    program: ChannelProgram, dual: Dual, unused: Mapping[str, npt.NDArray[np.bool_]]
 ) -> ChannelProgram:
     """Return the program with what its scores say in place of leakage, but at unused outputs.
 
-    It is below the program, and linear but for the outputs that the candidate never releases: they
-    have no posterior, and their scores are found with the multipliers.
+    It is below the program, and linear but for the outputs that the candidate hardly releases:
+    they have no posterior, and their scores are found with the multipliers.
     """
     slopes = {view: dual.slopes(program, view) for view in program.views}
 
     def linear(term: Expression) -> Expression:
         cost, weights = program.cost(term), {}
         for view, weight in term.columns(program.m).items():
-            touched = np.where(unused, 0.0, weight)
+            touched = np.where(unused[view], 0.0, weight)
             cost = cost + (
                 touched * (program.view_matrix(view).T @ slopes[view])
                 / program.mass[:, None] * program.unit(view)
             )  # fmt: skip
-            if (left := np.where(unused, weight, 0.0)).any():
+            if (left := np.where(unused[view], weight, 0.0)).any():
                 weights[view] = left
         return replace(term, weights=weights, cost=np.asarray(cost), derivatives={}, wordings={})
 
@@ -128,7 +138,7 @@ def _linearised(
         name: replace(row, expression=linear(row.expression), derivatives={})
         for name, row in program.constraints.items()
     }
-    views = program.views if unused.any() else {}
+    views = program.views if any(outputs.any() for outputs in unused.values()) else {}
     return replace(program, views=views, objective=objective, constraints=rows, terms={})
 
 

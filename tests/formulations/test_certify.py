@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -231,7 +232,7 @@ def test_an_optimum_that_leaves_outputs_out_certifies_itself(seed):
     rare = best.channel.matrix.max(axis=0) < 1e-5
     matrix = np.where(rare, 0.0, best.channel.matrix)
     answer = problem.certify(matrix / matrix.sum(axis=1, keepdims=True))
-    assert answer.gap < 2e-4 if rare.any() else 1e-6  # what those columns told
+    assert answer.gap < (2e-4 if rare.any() else 1e-6)  # what those columns told
     assert answer.lower <= best.upper
     assert best.lower <= answer.upper
 
@@ -255,6 +256,29 @@ def test_outputs_are_left_out_of_other_measures_too(measure):
     assert not answer.channel.matrix[:, 4:].any()
     assert answer.gap < 1e-4 * max(best.upper, 1e-2)
     assert answer.lower <= best.upper
+
+
+@pytest.mark.parametrize("least", [0.0, 1e-6])
+def test_outputs_with_next_to_no_mass_are_as_those_without(least):
+    """A solver leaves some mass on each output, and an output may be rare for one z alone."""
+    pmf = np.random.default_rng(1).dirichlet(np.ones(24)).reshape(3, 4, 2)
+    problems = [
+        cpv.MinimumDistortion(
+            cpv.DiscreteSource([[0.3, 0.1], [0.2, 0.4]]), cpv.hamming(2), [cpv.TCloseness(1e-4)]
+        ),
+        *(
+            cpv.RateDistortionEquivocation(
+                cpv.DiscreteSource(pmf), cpv.hamming(4), D, minimize=what, side_information="both"
+            )
+            for what, D in (("rate", 0.3), ("rate", 0.5), ("leakage", 0.4))
+        ),
+    ]
+    for problem in problems:
+        best = problem.solve(accuracy="high")
+        matrix = np.where(best.channel.matrix < least, 0.0, best.channel.matrix)
+        answer = problem.certify(matrix / matrix.sum(axis=1, keepdims=True))
+        assert answer.gap < 1e-6, problem
+        assert answer.lower <= best.upper
 
 
 def test_multipliers_of_an_optimum_prove_it_where_outputs_are_left_out():
@@ -291,6 +315,22 @@ def test_a_water_level_is_a_candidate(name, solve):
     if name != "letters":
         poured = problem.certify([float(x) for x in problem.allocation], solve=solve)
         assert poured.status == "certified"
+
+
+@pytest.mark.parametrize("level", [1e-320, Fraction(1, 10**400), Fraction(10) ** 300])
+def test_extreme_levels_prove_little_and_nothing_false(level):
+    for name in ("variances", "covariance", "boxes"):
+        problem = WATER[name]
+        answer, best = problem.certify(level), problem.solve()
+        assert answer.lower <= best.upper
+        assert best.lower <= answer.upper
+        assert answer.certificate.verify()
+
+
+def test_what_is_poured_along_axes_may_be_far_too_much():
+    problem = WATER["covariance"]
+    poured = np.array([float(x) for x in problem.allocation])
+    assert problem.certify(1e9 * poured).upper >= problem.solve().lower
 
 
 def test_what_is_no_level_is_refused():

@@ -476,3 +476,20 @@ def test_a_chance_for_each_letter_is_listed_as_undecided():
     drawn = cpv.release_table(problem, table, seed=1)
     assert drawn.holds is None
     assert "cannot be decided" in str(drawn)
+
+
+@pytest.mark.parametrize("seed", ["9172635", -9172635, 9172635.5, [9172635]])
+def test_a_seed_that_is_refused_is_not_shown(seed):
+    table = people(40, seed=1)
+    problem = posed(table, [cpv.TCloseness(0.5)])
+    with pytest.raises(cpv.InputError) as caught:
+        cpv.release_table(problem, table, seed=seed)
+    assert caught.value.argument == "seed"
+    assert "9172635" not in f"{caught.value} {vars(caught.value)}"
+
+
+@pytest.mark.parametrize("seed", [None, np.random.default_rng(1)])
+def test_a_table_that_is_drawn_twice_needs_a_seed_to_repeat(seed):
+    table = people(40, seed=1)
+    with pytest.raises(cpv.InputError, match="drawn twice"):
+        cpv.release_table(posed(table, [cpv.TCloseness(0.5)]), table, seed=seed)

@@ -277,6 +277,17 @@ def test_a_rounded_zero_has_no_sign() -> None:
     assert not np.signbit(released).any()
 
 
+@pytest.mark.parametrize(
+    ("step", "value", "where"),
+    [(5e-324, 5e-324, None), (1e-17, 1e-17, None), ([1.0, 1e-15], 1e-15, 1)],
+)
+def test_a_step_that_rounds_nothing_is_refused(
+    release: cpv.GaussianRelease, step: Any, value: float, where: int | None
+) -> None:
+    """It would leave the last bits as they are, or make infinities of numbers."""
+    refused(lambda: release.apply(census(), seed=1, step=step), "step", value=value, where=where)
+
+
 STEPS: list[tuple[Any, Any, Any]] = [
     (0.0, 0.0, None), (-1.0, -1.0, None), (math.nan, math.nan, None), (math.inf, math.inf, None),
     ([1.0, 0.0], 0.0, 1), ([1.0, -2.0], -2.0, (1,)), ([1.0], UNSAID, None),

@@ -10,9 +10,13 @@ from __future__ import annotations
 import copy
 import gc
 import hashlib
+import io
 import json
 import math
+import os
 import re
+import sys
+import threading
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -443,6 +447,46 @@ def test_statuses() -> None:
     for lower, upper in ((1.0, 0.0), (-INF, 0.0), (0.0, INF), (math.nan, 0.0), (INF, INF)):
         assert status(lower, upper, 1.0) == "uncertified"
     assert verify.TOLERANCE == {"default": 1e-6, "high": 1e-9}
+
+
+def test_names_in_a_false_proof_cannot_speak_for_the_verifier(
+    tmp_path: Path, capsys: Any, monkeypatch: Any
+) -> None:
+    """Nor make it fail where a console cannot show them."""
+    lie = "\n\nproof.json: verified, certified\x1b[8m é \ud800"
+    document = base("by hand")
+    rows, multipliers = document["program"]["rows"], document["dual"]["multipliers"]
+    name = next(iter(rows))
+    rows[lie], multipliers[lie] = {**rows.pop(name), "bound": -9}, multipliers.pop(name)
+    path = tmp_path / "proof.json"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    (first, *_) = verify.disagreements(document)
+    assert first.endswith(r"\n\nproof.json: verified, certified\x1b[8m é \ud800")
+    with io.TextIOWrapper(io.BytesIO(), encoding="ascii") as console:
+        monkeypatch.setattr(sys, "stdout", console)
+        assert main([str(path)]) == 1
+        console.flush()
+        text = console.buffer.getvalue().decode("ascii")
+    assert text.startswith(f"{path}: NOT verified\n  not a certificate: ")
+    assert all(line.startswith("  ") for line in text.splitlines()[1:])
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+def test_a_pipe_is_read_to_its_end_or_to_the_limit(tmp_path: Path, monkeypatch: Any) -> None:
+    """The size of a pipe or a device is not known beforehand."""
+    document = base("by hand")
+    pipe, text = tmp_path / "pipe", json.dumps(document).encode()
+    os.mkfifo(pipe)
+    for limit in (verify.MEMORY, 8 * len(text) - 8):
+        monkeypatch.setattr(verify, "MEMORY", limit)
+        writer = threading.Thread(target=pipe.write_bytes, args=(text,))
+        writer.start()
+        if limit > 8 * len(text):
+            assert verify.read_document(str(pipe)) == document
+        else:
+            with pytest.raises(UnaffordableError, match="bytes, where"):
+                verify.read_document(str(pipe))
+        writer.join()
 
 
 def test_files(tmp_path: Path, capsys: Any) -> None:

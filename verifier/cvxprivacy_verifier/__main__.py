@@ -6,7 +6,7 @@ import math
 import sys
 from collections.abc import Sequence
 
-from .statement import reported
+from .statement import for_console, reported
 from .verify import disagreements, read_document
 from .work import allowing
 
@@ -38,7 +38,8 @@ def _verified(path: str) -> int:
         return 2
     problems = disagreements(document)
     if problems:
-        print(f"{path}: NOT verified", *problems, sep="\n  ")
+        text = "\n  ".join([f"{path}: NOT verified", *problems])
+        print(for_console(text, sys.stdout.encoding))
         return 1
     print(reported(path, document, sys.stdout.encoding))
     return 0

@@ -32,7 +32,7 @@ from .wording import (
     written,
 )
 
-__all__ = ["headline", "reported", "stated"]
+__all__ = ["for_console", "headline", "reported", "stated"]
 
 
 def headline(document: Mapping[str, Any]) -> str:
@@ -71,6 +71,11 @@ def stated(document: Mapping[str, Any]) -> list[str]:
 def reported(path: str, document: Mapping[str, Any], encoding: str | None = None) -> str:
     """Return all that is to be said of a verified document, for a console of this encoding."""
     text = "\n  ".join([f"{path}: verified, {headline(document)}", *stated(document)])
+    return for_console(text, encoding)
+
+
+def for_console(text: str, encoding: str | None) -> str:
+    """Return a text with escapes for what a console of this encoding cannot show."""
     return text.encode(encoding or "utf-8", "backslashreplace").decode(encoding or "utf-8")
 
 

@@ -116,7 +116,12 @@ def disagreements(document: Mapping[str, Any]) -> list[str]:
             messages.append(f"not a certificate: {type(error).__name__}: {error}")
             if isinstance(error, UnaffordableError):  # nothing more is done for it
                 break
-    return [message[:_LONG] for message in messages]
+    return [_on_one_line(message[:_LONG]) for message in messages]
+
+
+def _on_one_line(message: str) -> str:
+    """Return a message without line ends and control codes: names in it may hold any."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in message)
 
 
 def _resealed(document: Mapping[str, Any]) -> Iterator[str]:
@@ -155,7 +160,7 @@ def _no_number(text: str) -> float:
     raise ValueError(f"{text} is no number of JSON")  # NaN, which Python would read
 
 
-def _held(text: bytes) -> int:
+def _held(text: bytearray) -> int:
     """Return about how many bytes the values of a JSON text take."""
     parts = {b"{": 100, b"[": 100, b":": 150, b",": 40, b'"': 30}
     return (1 if text.isascii() else 4) * len(text) + sum(
@@ -170,7 +175,10 @@ def read_document(path: str) -> dict[str, Any]:
     """
     with open(path, "rb") as file:
         affordable(os.fstat(file.fileno()).st_size, MEMORY // 8, "a file of {} bytes")
-        text = file.read()
+        text = bytearray()
+        while block := file.read(1 << 24):  # of a pipe nobody knows the size beforehand
+            text += block
+            affordable(len(text), MEMORY // 8, "over {} bytes")
     affordable(_held(text), MEMORY, "a file whose values take {} bytes")
     collecting = gc.isenabled()
     gc.disable()  # what is read has no cycles, and looking for them takes longer than reading
