@@ -18,7 +18,7 @@ def __getattr__(name: str) -> object:
 
         return version("cvxprivacy")
     if name == "verifier":  # a distribution of its own
-        import cvxprivacy_verifier
+        import cvxprivacy_verifier.verify
 
         return cvxprivacy_verifier
     return _loaded(name)

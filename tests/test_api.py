@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import subprocess
+import sys
 
 import cvxprivacy as cpv
 from tests import api
@@ -17,6 +19,11 @@ def test_names_and_signatures_are_those_that_were_promised():
     gone, fresh = sorted({*promised} - {*outcome}), sorted({*outcome} - {*promised})
     words = "python -m tests.api writes them anew; CHANGELOG tells users"
     assert outcome == promised, f"gone: {gone}; fresh: {fresh}; {words}"
+
+
+def test_the_verifier_is_an_attribute_of_the_package():
+    code = "import cvxprivacy as cpv; cpv.verifier.verify.disagreements"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_all_that_is_exported_is_documented():

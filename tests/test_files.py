@@ -69,9 +69,9 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def write(texts: dict[str, list[str]], *, replace: bool = True) -> None:
-    with files.whole_files(replace=replace) as several:
+    with files.whole_files(replace=replace) as opened:
         for name, lines in texts.items():
-            several.open(name).writelines(lines)
+            opened.open(name).writelines(lines)
 
 
 def test_the_simulation_refuses_what_it_should(elsewhere):

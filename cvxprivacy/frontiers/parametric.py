@@ -121,7 +121,8 @@ class ParametricProblem:
 
     def _cannot_move(self, criterion: Criterion | None) -> InputError:
         remedy = f"use one of {', '.join(self._movable()) or 'none'}"
-        numbers = [] if criterion is None else [*Parameter.of(type(criterion))]
+        declared = [] if criterion is None else [*Parameter.of(type(criterion))]
+        numbers = [name for name in declared if getattr(criterion, name) is not None]
         if len(numbers) == 1:
             remedy += f", or declare {numbers[0]} = Parameter(loosens=…, loosest=…)"
         wrong = f"{self.parameter!r} cannot move"

@@ -122,7 +122,7 @@ class GaussianRelease(Frozen):
         step : float, or one for each of ``outputs``, optional
             Release the nearest multiples of it: 0.01 of a standard deviation of the error costs
             next to nothing.  Without it, the last bits of the sum of a number and its noise may
-            tell the number (Mironov 2012).
+            tell the number (Mironov 2012).  One that is finer than these bits is refused.
 
         Returns
         -------

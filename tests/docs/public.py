@@ -1,4 +1,4 @@
-"""The public names: those of ``cvxprivacy``, and of the modules that its users import."""
+"""The public names: of ``cvxprivacy``, of the modules that its users import, of the reference."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 import cvxprivacy as cpv
+from tests.api import public
 
 __all__ = ["MODULES", "public_names"]
 
@@ -30,4 +31,7 @@ def public_names() -> dict[str, Any]:
     for path in MODULES:
         module = importlib.import_module(path)
         names |= {f"{path}.{n}": getattr(module, n) for n in module.__all__}
+    # what comes back, too; what a formulation is stated in has a page of its own
+    listed = {n: thing for n, thing in public().items() if not n.startswith("programs.")}
+    names |= {f"cvxprivacy.{n}": thing for n, thing in listed.items()}
     return {n: thing for n, thing in names.items() if callable(thing)}

@@ -321,6 +321,15 @@ def test_drawn_letters_have_the_law_of_the_channel(name, row_id):
             assert stats.chisquare(drawn_counts, scaled).pvalue > 1e-3
 
 
+def test_one_seed_for_two_channels_tells_what_neither_tells():
+    """Where their letters differ, one number shows which records they were."""
+    channel = Channel([[0.75, 0.25], [0.25, 0.75]], inputs=[0, 1], outputs=[0, 1])
+    x = np.random.default_rng(0).integers(0, 2, 20_000)
+    first, same, other = channel.apply(x, seed=5), *(channel.apply(1 - x, seed=s) for s in (5, 6))
+    assert np.array_equal(x[first != same], first[first != same])
+    assert np.mean(x[first != other] == first[first != other]) == pytest.approx(0.9, abs=0.01)
+
+
 # ---- nobody guesses, nobody is told -------------------------------------------------------
 
 

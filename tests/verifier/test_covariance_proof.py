@@ -2,7 +2,7 @@
 
 ``check`` recomputes the optimality conditions of a solved program in extended precision, by
 formulas of its own: Cov(A | X̂, Z) from the joint law of A and X̂, never from S + B Σ Bᵀ.  The
-rest offers garbage to ``verifier/covariance_proof.py``: whatever comes out must contain a
+rest offers garbage to ``covariance_proof.py``: whatever comes out must contain a
 minimum that is known beforehand.
 """
 

@@ -259,7 +259,8 @@ def test_a_proof_file_is_read_without_the_package_s_arrays(tmp_path, capsys):
     level = str(level_of(PMF, Fraction(3, 10)))
     assert document["primal"] == {"level": level}
     assert document["dual"] == {"level": level, "objective": 1}
-    code = "from cvxprivacy_verifier import verify; import sys; main(sys.argv[1:]); "
+    code = "import sys; from cvxprivacy_verifier.__main__ import main; "
+    code += "assert main(sys.argv[1:]) == 0; "
     code += "assert not {'numpy', 'cvxpy', 'narwhals'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code, str(path)], check=True, capture_output=True)
 

@@ -191,7 +191,8 @@ def test_a_proof_file_is_read_without_the_package_s_arrays(
     path = solution.certificate.to_json(tmp_path / "proof.json")
     assert main([str(path)]) == 0
     assert "verified, certified" in capsys.readouterr().out
-    code = "from cvxprivacy_verifier import verify; import sys; main(sys.argv[1:]); "
+    code = "import sys; from cvxprivacy_verifier.__main__ import main; "
+    code += "assert main(sys.argv[1:]) == 0; "
     code += "assert not {'numpy', 'cvxpy', 'narwhals'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code, str(path)], check=True, capture_output=True)
 
