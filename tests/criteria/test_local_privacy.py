@@ -66,9 +66,14 @@ def distances(rng, n):
     return metric + metric.T
 
 
-@settings(max_examples=40, deadline=None)
-@given(st.integers(0, 2**32 - 1))
-def test_generating_pairs_bound_as_all_pairs_do(seed):
+def at_length(test):
+    """Return a few examples of a property, and many that only a long run tries."""
+    few = settings(max_examples=8, deadline=None)(given(st.integers(0, 2**32 - 1))(test))
+    many = settings(max_examples=150, deadline=None)(given(st.integers(0, 2**32 - 1))(test))
+    return few, pytest.mark.long(many)
+
+
+def generating_pairs_bound_as_all_pairs_do(seed):
     rng = np.random.default_rng(seed)
     n, m = (int(k) for k in rng.integers(2, 6, 2))
     p, d, metric = rng.dirichlet(np.ones(n)), rng.random((n, m)), distances(rng, n)
@@ -83,9 +88,12 @@ def test_generating_pairs_bound_as_all_pairs_do(seed):
         assert (channel[i] <= math.exp(epsilon * metric[i, j]) * channel[j] + 1e-12).all()
 
 
-@settings(max_examples=40, deadline=None)
-@given(st.integers(0, 2**32 - 1))
-def test_but_for_a_probability_it_is_the_linear_program(seed):
+test_generating_pairs, test_generating_pairs_at_length = at_length(
+    generating_pairs_bound_as_all_pairs_do
+)
+
+
+def but_for_a_probability_it_is_the_linear_program(seed):
     rng = np.random.default_rng(seed)
     n, m = (int(k) for k in rng.integers(2, 5, 2))
     p, d = rng.dirichlet(np.ones(n)), rng.random((n, m))
@@ -95,6 +103,11 @@ def test_but_for_a_probability_it_is_the_linear_program(seed):
     assert solution.status == "certified"
     truth = but_for(p, d, epsilon, delta)
     assert solution.lower - 1e-8 <= truth <= solution.upper + 1e-8
+
+
+test_but_for_a_probability, test_but_for_a_probability_at_length = at_length(
+    but_for_a_probability_it_is_the_linear_program
+)
 
 
 def test_pairs_that_generate():

@@ -41,7 +41,7 @@ def by_hand(law, d, budget, remember):
     return problem.solve(solver="CLARABEL") / np.log(2)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.booleans())
 def test_it_is_the_program_of_all_releases_together(seed, remember):
     rng = np.random.default_rng(seed)
