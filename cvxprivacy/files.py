@@ -26,13 +26,13 @@ except ImportError:  # Windows, which removes and renames no file that is open
     fcntl = None  # type: ignore[assignment]
 
 __all__ = [
-    "WholeFiles", "blocks_of", "file_sum", "is_device", "pending", "reachable", "recovered",
-    "relative", "sum_of", "whole_file", "whole_files",
+    "BINARY", "WholeFiles", "blocks_of", "file_sum", "is_device", "pending", "reachable",
+    "recovered", "relative", "sum_of", "whole_file", "whole_files",
 ]  # fmt: skip
 
 SCHEMA = "cvxprivacy pending 1"
 BLOCK = 1 << 20
-_BINARY = getattr(os, "O_BINARY", 0)  # of Windows, which else writes other line ends
+BINARY = getattr(os, "OBINARY", 0)  # of Windows, which else writes other line ends
 _PART = re.compile(r"\.[0-9a-f]{16}\.part\.(.+)", re.DOTALL)
 _JOURNAL = re.compile(r"\.[0-9a-f]{16}\.pending")
 
@@ -251,7 +251,7 @@ def _opened(name: Path, permissions: int, **how: Any) -> IO[Any]:
     except (AttributeError, OSError) as error:  # another system, or a file system without them
         if isinstance(error, FileNotFoundError | PermissionError | NotADirectoryError):
             raise
-        handle = os.open(name, os.O_CREAT | os.O_EXCL | os.O_RDWR | _BINARY, permissions)
+        handle = os.open(name, os.O_CREAT | os.O_EXCL | os.O_RDWR | BINARY, permissions)
     if fcntl is not None:
         with suppress(OSError):  # a file system without locks
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

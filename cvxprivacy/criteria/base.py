@@ -280,20 +280,14 @@ class Criterion(Frozen):
     @property
     def value(self) -> Any:
         """The number typed, if there is just one; ``prices[name]`` is d optimum / d value."""
-        typed = list(self._typed_numbers)
+        typed = list(Parameter.typed(self))
         return getattr(self, typed[0]) if len(typed) == 1 else None
 
     @property
     def numbers(self) -> Mapping[str, Any]:
         """The numbers typed by their names, where there are several: prices are ``name.key``."""
-        typed = self._typed_numbers
+        typed = Parameter.typed(self)
         return {key: getattr(self, key) for key in typed} if len(typed) > 1 else {}
-
-    @property
-    def _typed_numbers(self) -> dict[str, Parameter]:
-        """The parameters of which a number was typed: an optional one may have none."""
-        declared = Parameter.of(type(self))
-        return {key: p for key, p in declared.items() if getattr(self, key) is not None}
 
     @property
     def loosens(self) -> Literal["up", "down"] | None:
@@ -301,7 +295,7 @@ class Criterion(Frozen):
         for owner in type(self).__mro__:
             declared = [p for p in vars(owner).values() if isinstance(p, Parameter)]
             if declared or "constraints" in vars(owner):  # a number of other rows says nothing
-                typed = list(self._typed_numbers.values())
+                typed = list(Parameter.typed(self).values())
                 single = len(typed) == 1 and typed[0] in declared
                 return typed[0].loosens if single else None
         return None
@@ -309,7 +303,7 @@ class Criterion(Frozen):
     @property
     def loosest(self) -> float | None:
         """A value at which it forbids next to nothing, if its number can be searched."""
-        typed = list(self._typed_numbers.values())
+        typed = list(Parameter.typed(self).values())
         loosest = typed[0].loosest if len(typed) == 1 and self.loosens else None
         return loosest(float(self.value)) if callable(loosest) else loosest
 
@@ -323,7 +317,7 @@ class Criterion(Frozen):
         laws : sequence of DiscreteSource
             Under each of which it is demanded.
         """
-        typed = list(self._typed_numbers.values())
+        typed = list(Parameter.typed(self).values())
         return max(0.0, typed[0].least) if self.loosens == "up" else None
 
     def at(self, value: Real) -> Criterion:
@@ -366,7 +360,7 @@ class Criterion(Frozen):
         return "make another criterion, or use problem.at(…)"
 
     def __repr__(self) -> str:
-        numbers = {key: f"{float(getattr(self, key)):g}" for key in self._typed_numbers}
+        numbers = {key: f"{float(getattr(self, key)):g}" for key in Parameter.typed(self)}
         texts = [f"{k}={v}" for k, v in numbers.items()] if len(numbers) > 1 else numbers.values()
         return f"{type(self).__name__}({', '.join(texts)})"
 

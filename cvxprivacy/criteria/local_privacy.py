@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from cvxprivacy.criteria.base import Criterion, Words
 from cvxprivacy.criteria.counts import Counts, Verdict
+from cvxprivacy.criteria.ratios import EXPONENT, exponent
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real, array as exact_array, fractions
 from cvxprivacy.frozen import owned
@@ -30,8 +31,6 @@ from cvxprivacy.programs.side_conditions import Auxiliary, Excess, Rule
 from cvxprivacy.validation import table
 
 __all__ = ["LocalPrivacy", "generating_pairs"]
-
-_EXPONENT = 700.0  # e to its power is a float
 
 
 class LocalPrivacy(Criterion):
@@ -99,10 +98,7 @@ class LocalPrivacy(Criterion):
         "nats",
         examples=("LocalPrivacy=2",),
     )
-    epsilon = Parameter(
-        below=_EXPONENT, loosens="up", loosest=lambda e: min(max(2 * e, 20.0), _EXPONENT - 1)
-    )
-
+    epsilon = Parameter(below=EXPONENT, loosens="up", loosest=exponent)
     delta = Parameter(zero=False, below=1.0, optional=True)
 
     def __init__(

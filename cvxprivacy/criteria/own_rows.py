@@ -255,9 +255,8 @@ class _Entries:
 
     def decided(self) -> list[bool | None]:
         rule = self.rule
-        if (
-            isinstance(rule, Excess) and rule.pair is None
-        ):  # Σ_y (Σ_s a(s) N(s, y) − b_y Σ N)₊ ≤ t Σ N
+        if isinstance(rule, Excess) and rule.pair is None:
+            # Σ_y (Σ_s a(s) N(s, y) − b_y Σ N)₊ ≤ t Σ N
             bound = rational(rule.bound)
             spare = (bound + self.table.slack(bound)) * self._total - self._exceeded
             off = rational(rule.radius) * self._total

@@ -125,14 +125,14 @@ class KeepProbability(Criterion):
         # Σ p(u | s) over the strategies that keep x, for every letter and every z that it meets
         rules: dict[str, Rule] = {}
         floor = Scalar.named(self.p, "p")
-        total = sum(map(Fraction, release.law.ravel().tolist()))
         for observer in release.observers if self.p else ():
             met = np.where(observer.atoms, release.law, 0.0).sum(axis=0) > 0
             for s in np.flatnonzero(met):
-                mass = sum(map(Fraction, release.law[:, s].tolist()), Fraction(0)) / total
                 cost = np.zeros((release.n, release.m))
                 cost[s] = -1.0 * same[s][release.strategies[:, observer.z]]
-                rules[f"{s}|{observer.name}"] = Expression("kept", cost=cost) <= -mass * floor
+                rules[f"{s}|{observer.name}"] = (
+                    Expression("kept", cost=cost) <= -release.masses[s] * floor
+                )
         return rules
 
     def entries_of(self, release: Alphabet, x: int) -> tuple[Any, Any] | None:

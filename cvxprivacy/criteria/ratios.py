@@ -25,17 +25,20 @@ from cvxprivacy.programs.parameter import Parameter, Scalar
 from cvxprivacy.programs.side_conditions import Auxiliary, Rule
 
 __all__ = [
+    "EXPONENT",
     "DeltaDisclosure",
     "LocalInformationPrivacy",
     "MaximalLeakage",
     "PointwiseMaximalLeakage",
+    "exponent",
 ]
 
-_EXPONENT = 700.0  # e to its power is a float
+EXPONENT = 700.0  # e to its power is a float
 
 
-def _exponent(number: float) -> float:
-    return min(max(2 * number, 20.0), _EXPONENT - 1)
+def exponent(number: float) -> float:
+    """Return an exponent next to which one that was typed forbids next to nothing."""
+    return min(max(2 * number, 20.0), EXPONENT - 1)
 
 
 class DeltaDisclosure(Criterion):
@@ -79,7 +82,7 @@ class DeltaDisclosure(Criterion):
         source="J. Brickell and V. Shmatikov, The cost of privacy, KDD (2008)",
         examples=("DeltaDisclosure=1",),
     )
-    delta = Parameter(below=_EXPONENT, loosens="up", loosest=_exponent)
+    delta = Parameter(below=EXPONENT, loosens="up", loosest=exponent)
 
     def __init__(self, delta: Real) -> None:
         self.delta = delta
@@ -218,7 +221,7 @@ class PointwiseMaximalLeakage(Criterion):
         source="S. Saeidian et al., Pointwise maximal leakage, IEEE Trans. Inf. Theory 69 (2023)",
         examples=("PointwiseMaximalLeakage=1",),
     )
-    epsilon = Parameter(below=_EXPONENT, loosens="up", loosest=_exponent)
+    epsilon = Parameter(below=EXPONENT, loosens="up", loosest=exponent)
 
     def __init__(self, epsilon: Real) -> None:
         self.epsilon = epsilon
@@ -280,7 +283,7 @@ class MaximalLeakage(Criterion):
         examples=("MaximalLeakage=1",),
     )
     b = Parameter(
-        below=_EXPONENT, loosens="up", loosest=lambda b: min(max(2 * b, 64.0), _EXPONENT - 1)
+        below=EXPONENT, loosens="up", loosest=lambda b: min(max(2 * b, 64.0), EXPONENT - 1)
     )
 
     def __init__(self, b: Real) -> None:

@@ -55,8 +55,7 @@ def refuse_untraced(
 
 def _parts(name: str, criterion: Criterion, alphabet: Any) -> dict[str, Rule]:
     """Return what states a criterion, its numbers under its name."""
-    every = Parameter.of(type(criterion))
-    declared = {key: p for key, p in every.items() if getattr(criterion, key) is not None}
+    declared = Parameter.typed(criterion)
     names = {key: name if len(declared) < 2 else f"{name}.{key}" for key in declared or ("p",)}
     names |= {f"p.{key}": f"{name}.{key}" for key in criterion.numbers if key not in declared}
     with tracing():

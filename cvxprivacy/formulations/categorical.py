@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -109,6 +109,10 @@ class CategoricalProblem(Problem[Solution]):
         InputError
             For more than 2,000 letters.
         """
+        return self._equal
+
+    @cached_property
+    def _equal(self) -> PrivacyDistortion:
         few(len(self.x), "a channel program")
         if self.records is not None:
             names = "X", "X"
@@ -179,45 +183,13 @@ class CategoricalProblem(Problem[Solution]):
         filling = Filling(self._letters, self.level)
         return HammingCertificate(self.exact_program, accuracy, filling)
 
-    def certify(
-        self,
-        candidate: Any,
-        duals: Mapping[str, Any] | None = None,
-        *,
-        solve: bool = False,
-        accuracy: str = "default",
-    ) -> Solution:
-        """Prove what a release of the equal channel problem is worth, or a water level.
+    def _programmed(self, options: Mapping[str, Any], family: Family | None = None) -> Outcome:
+        return self.channel_problem()._programmed(options, family)
 
-        Parameters
-        ----------
-        candidate : number, Channel, frame or array_like, shape (|X|, |X̂|)
-            λ, which stands for its release, or p(x̂ | x).
-        duals : mapping of str to float, optional
-            The multiplier of ``budget``.
-        solve : bool
-            Prove the lower end of the optimum, too.
-        accuracy : {"default", "high"}
-            What ``certified`` asks of the gap.
-
-        Returns
-        -------
-        Solution
-            As of :meth:`PrivacyDistortion.certify`.
-
-        Raises
-        ------
-        InputError
-            For more than 2,000 letters, a level that is not from 0 to max p, or what is no release
-            of this problem.
-
-        Examples
-        --------
-        >>> import cvxprivacy as cpv
-        >>> problem = cpv.HammingWaterFilling([0.4, 0.3, 0.2, 0.1], 0.4)
-        >>> problem.certify(problem.level).status, problem.certify(0.05).status
-        ('certified', 'loose')
-        """
+    def _candidate(
+        self, candidate: Any, duals: Mapping[str, Any] | None, options: Mapping[str, Any]
+    ) -> tuple[Outcome, float]:
+        """Take a level for its release, and a release for one of the equal channel problem."""
         if np.ndim(candidate) == 0 and not hasattr(candidate, "matrix"):
             most = Fraction(float(self.masses[-1])) / self.total
             remedy = f"pass a level from 0 to max p(x) = {float(most):g}, or p(x̂ | x)"
@@ -227,11 +199,12 @@ class CategoricalProblem(Problem[Solution]):
                 raise InputError("candidate", problem, remedy, value=candidate)
             distortion = Filling(self._letters, level).distortion
             candidate = HammingChannel(self.law, self.total, level, distortion, self.x).to_channel()
-        equal = self.channel_problem()
-        return equal.certify(candidate, duals, solve=solve, accuracy=accuracy)
+        return self.channel_problem()._candidate(candidate, duals, options)
 
     def _solution(self, outcome: Outcome) -> Solution:
-        certificate = cast(HammingCertificate, outcome.certificate)
+        certificate = outcome.certificate
+        if not isinstance(certificate, HammingCertificate):
+            return self.channel_problem()._solution(outcome)
         reached = min(Fraction(self.budget), 1 - Fraction(float(self.masses[-1])) / self.total)
         release = HammingChannel(self.law, self.total, self.level, reached, self.x)
         slope = certificate.slope * nat(self.units)

@@ -67,6 +67,11 @@ class HammingWaterFilling(CategoricalProblem):
     >>> solution = problem.solve()
     >>> solution.status, round(solution.value, 6), solution.release.kept
     ('certified', 0.173964, [0, 1, 2])
+
+    A level of somebody else's stands for its release:
+
+    >>> problem.certify(problem.level).status, problem.certify(0.05).status
+    ('certified', 'loose')
     """
 
     def __init__(

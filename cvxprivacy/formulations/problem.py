@@ -191,7 +191,7 @@ class Problem(Restatable, Generic[Answer]):
             if not isinstance(part, kind):
                 remedy = "state it in quantities: self.risk, self.distortion <= self.budget"
                 raise InputError(name, f"a {type(part).__name__}", remedy, value=part)
-        numbers = [k for k in Parameter.of(type(self)) if getattr(self, k) is not None]
+        numbers = Parameter.typed(self)
         refuse_untraced(numbers, objective, rows)
         refuse_nonconvex(parts_of(objective).values(), rows)
         return objective, constraints
@@ -444,7 +444,8 @@ class Problem(Restatable, Generic[Answer]):
         candidate : Channel, frame or array_like, shape (|X|, |X̂|); GaussianRelease or array_like
             p(x̂ | x): rows and columns by their labels, or in the order of the problem's inputs and
             outputs.  Of a Gaussian problem a release, or an error covariance, shape (|X|, |X|).
-            Of water-filling also a level, or what it pours, shape (n,).
+            Of water-filling also a level, or what it pours, shape (n,); of
+            :class:`HammingWaterFilling` a level, or p(x̂ | x), of at most 2,000 letters.
         duals : mapping of str to float or array, optional
             Multipliers of the constraints, as in ``solution.duals``; one that is not named is 0.
         solve : bool

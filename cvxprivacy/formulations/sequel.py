@@ -11,14 +11,15 @@ nobody kept which letters were drawn it is minimised over p(x̂₂ | x), and the
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from cvxprivacy.errors import InputError, UnknownValueError
-from cvxprivacy.exact import fractions
+from cvxprivacy.exact import fractions, is_sparse
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.validation import one_of
@@ -68,11 +69,13 @@ def after_releases(source: DiscreteSource, after: Channel | Sequence[Channel]) -
         raise InputError("after", "side information and earlier releases", remedy)
     if not channels:
         raise InputError("after", "no channel", "pass one, or several")
-    law, tables = fractions(source.law), [_rows(c, source, i) for i, c in enumerate(channels)]
-    size = law.size * int(np.prod([len(c.outputs) for c in channels]))
+    for place, channel in enumerate(channels):
+        _check(channel, place)
+    size = source.law.size * math.prod(len(c.outputs) for c in channels)
     if size > _MOST:
         remedy = "release fewer letters, or merge those of earlier releases that tell the same"
         raise InputError("after", f"{size:,} combinations of letters", remedy, value=size)
+    law, tables = fractions(source.law), [_rows(c, source, i) for i, c in enumerate(channels)]
     columns: dict[tuple[int, ...], np.ndarray] = {}
     for places in itertools.product(*(range(len(c.outputs)) for c in channels)):
         column = law.copy()
@@ -106,22 +109,26 @@ def earlier(
     return after_releases(source, after), "both" if remember else "decoder"
 
 
-def _rows(channel: Any, source: DiscreteSource, place: int) -> np.ndarray:
-    """Return p(x̂ | w, x) of a channel, exactly, shape (|W|, |X|, |X̂|)."""
+def _check(channel: Any, place: int) -> None:
+    """Refuse what is no channel, or one whose letters are read with side information."""
     if not isinstance(channel, Channel):
         remedy = "pass solution.channel, or Channel.load(path)"
         raise InputError("after", f"a {type(channel).__name__}", remedy, where=place)
     if channel.decoder is not None or channel.encoder not in ("x", "wx"):
         problem, remedy = "a release that is read with side information", "pass one that is not"
         raise InputError("after", problem, remedy, where=place)
-    matrix = np.asarray(channel.to_frame()) if channel._sparse else channel.matrix
-    order: Mapping[Any, int] = {label: i for i, label in enumerate(channel.inputs)}
+
+
+def _rows(channel: Channel, source: DiscreteSource, place: int) -> np.ndarray:
+    """Return p(x̂ | w, x) of a channel, exactly, shape (|W|, |X|, |X̂|)."""
+    laws = fractions(channel.matrix.toarray() if is_sparse(channel.matrix) else channel.matrix)
+    laws = laws / laws.sum(axis=1, keepdims=True)
+    order = {label: i for i, label in enumerate(channel.inputs)}
     table = np.full((len(source.w), len(source.x), len(channel.outputs)), Fraction(0), dtype=object)
     for (w, x), mass in np.ndenumerate(source.law):
         letter = source.x[x] if channel.encoder == "x" else (source.w[w], source.x[x])
         if letter in order:
-            row = fractions(matrix[order[letter]])
-            table[w, x] = row / row.sum()
+            table[w, x] = laws[order[letter]]
         elif mass:
             remedy = "pass a channel of the same letters"
             problem = f"{letter!r} is no input of the channel"

@@ -21,6 +21,7 @@ from typing import Any, Protocol
 from joblib import Parallel, delayed
 
 from cvxprivacy.errors import InputError
+from cvxprivacy.files import BINARY
 from cvxprivacy.frontiers.stored import digest
 from cvxprivacy.solvers.threads import one_thread
 from cvxprivacy_verifier import verify
@@ -167,8 +168,7 @@ class Checkpoint:
             return
         self._path = os.fspath(path)
         try:
-            flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
-            self._handle = os.open(self._path, flags, 0o600)
+            self._handle = os.open(self._path, os.O_RDWR | os.O_CREAT | BINARY, 0o600)
             Path(self._path).chmod(0o600)  # it may have stood there, empty and open to all
         except OSError as error:
             problem = f"{self._path!r} cannot be opened ({error.strerror})"

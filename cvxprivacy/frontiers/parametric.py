@@ -121,8 +121,7 @@ class ParametricProblem:
 
     def _cannot_move(self, criterion: Criterion | None) -> InputError:
         remedy = f"use one of {', '.join(self._movable()) or 'none'}"
-        declared = [] if criterion is None else [*Parameter.of(type(criterion))]
-        numbers = [name for name in declared if getattr(criterion, name) is not None]
+        numbers = [] if criterion is None else [*Parameter.typed(criterion)]
         if len(numbers) == 1:
             remedy += f", or declare {numbers[0]} = Parameter(loosens=…, loosest=…)"
         wrong = f"{self.parameter!r} cannot move"

@@ -12,7 +12,7 @@ import os
 import struct
 import warnings
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -370,6 +370,8 @@ def _search(
 
 def _numbers(values: Any, problem: ParametricProblem, argument: str) -> list[Number]:
     """Return numbers at which the problem can be stated, in order."""
+    if isinstance(values, Iterable) and not isinstance(values, str):
+        values = list(values)
     if np.ndim(values) != 1:
         remedy = "pass a list of them, such as numpy.linspace(0, 1, 11)"
         raise InputError(argument, f"{values!r} is no list of numbers", remedy, value=values)

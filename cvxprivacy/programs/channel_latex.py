@@ -114,7 +114,10 @@ class ChannelStatement:
         self.worst = isinstance(objective, Worst)
         self.rows = [row for name, group in rules.items() for row in self._rows(name, group)]
         parts = [(name, key, rule) for name, group in rules.items() for key, rule in group.items()]
-        self.auxiliaries = [(key, rule) for _, key, rule in parts if isinstance(rule, Auxiliary)]
+        self.auxiliaries = [
+            (key, rule) for _, key, rule in parts
+            if isinstance(rule, Auxiliary) and not _as_another(rule)
+        ]  # fmt: skip
         bounds = [(name, rule) for name, _, rule in parts if isinstance(rule, EntryBounds)]
         self.floors = any(rule.lower is not None for _, rule in bounds)
         self.caps = any(rule.upper is not None for _, rule in bounds)
@@ -289,7 +292,7 @@ class ChannelStatement:
     def _auxiliary(self, name: str, rule: Auxiliary) -> list[str]:
         of, label = self.of, upright(name)
         if isinstance(rule, Excess) and rule.pair is not None:
-            return [] if rule.pair != (0, 1) else self._pairs(name, rule)
+            return self._pairs(name, rule)
         if isinstance(rule, Excess):
             k = _mark(of, name)
             above = rf"q{of.under}({of.y}) \le {of.original} + u_{{{k}}}({of.y})"
@@ -309,6 +312,11 @@ class ChannelStatement:
         u = rf"u_{{{label}}}({of.y})"
         return [each(rf"{of.channel} \le {u}", [*of.inputs, of.y]),
                 rf"{total([of.y], u)} \le {rule.written}"]  # fmt: skip
+
+
+def _as_another(rule: Auxiliary) -> bool:
+    """Tell a pair of letters that is written with the first one: they are alike."""
+    return isinstance(rule, Excess) and rule.pair not in (None, (0, 1))
 
 
 def _factor(rule: Excess) -> str:
@@ -488,8 +496,6 @@ class ChannelDual(ChannelStatement):
 
     def _dual_pairs(self, name: str, rule: Excess) -> Any:
         of, other = self.of, _other(self.of)
-        if rule.pair != (0, 1):
-            return [], [], []
         mu = rf"\mu_{{{upright(name.rpartition('.')[0] + '.cap')}}}"
         ours, theirs = (rf"{mu}({a}, {b}, {of.y})" for a, b in ((of.s, other), (other, of.s)))
         inner = total(other.split(", "), rf"\left({ours} - {_factor(rule)} \, {theirs}\right)")

@@ -304,7 +304,8 @@ class Letters(Frozen):
     def masses(self) -> list[Fraction]:
         """The exact p(s) of all atoms, under whatever law."""
         columns = [sum(map(Fraction, column), Fraction(0)) for column in self.law.T.tolist()]
-        return [mass / sum(columns) for mass in columns]
+        total = sum(columns)
+        return [mass / total for mass in columns]
 
     @cached_property
     def p_w(self) -> list[Fraction]:

@@ -343,6 +343,18 @@ class Parameter:
         return {k: v for items in kinds for k, v in items if isinstance(v, Parameter)}
 
     @staticmethod
+    def typed(instance: Any) -> dict[str, Parameter]:
+        """Return those of which an instance has a number: an optional one may have none.
+
+        Parameters
+        ----------
+        instance : object
+            Of a class that declares parameters.
+        """
+        declared = Parameter.of(type(instance))
+        return {name: p for name, p in declared.items() if getattr(instance, name) is not None}
+
+    @staticmethod
     def fill(instance: Any, numbers: Mapping[str, Any]) -> None:
         """Set all parameters of an instance; refuse names that its class does not declare.
 

@@ -38,7 +38,7 @@ class Auxiliary(FrozenFields):
 
     ``bound`` is that exponential as a float, within ``radius`` of the number meant;
     ``derivatives`` are d bound by each function of a number that was typed; ``latex`` is how that
-    is written.
+    is written.  Those in ``moving`` do not move the bound, but the left side, as that says.
     """
 
     kind: Literal["ratio", "maximum", "excess"]
@@ -46,6 +46,7 @@ class Auxiliary(FrozenFields):
     radius: float = 0.0
     derivatives: Mapping[Symbol, float] = field(default_factory=dict)
     latex: str = ""
+    moving: Mapping[Symbol, FloatArray] = field(default_factory=dict)
 
     @property
     def of_law(self) -> bool:
@@ -90,7 +91,7 @@ class Auxiliary(FrozenFields):
 
     def in_bound(self, symbol: Symbol) -> bool:
         """Tell whether a number moves the bound alone, in which the optimum is convex."""
-        return self.kind != "ratio"
+        return self.kind != "ratio" and symbol not in self.moving
 
     def marginal(
         self, symbol: Symbol, duals: Sequence[FloatArray], mass: FloatArray, channel: FloatArray
@@ -113,15 +114,13 @@ class Excess(Auxiliary):
     """The ``excess`` of a marginal above its levels, t in all, of which ``bound`` is the number.
 
     ``share`` is a, shape (n,), and ``levels`` is b, shape (m,), both exact.  Of one letter above
-    e^ε times another, ``pair`` has the places of both, and ``moving`` is d a by each number that a
-    depends on, of which ``derivatives`` says 1.
+    e^ε times another, ``pair`` has the places of both, and ``moving`` is d a by e^ε.
     """
 
     kind: Literal["ratio", "maximum", "excess"] = "excess"
     share: Exact
     levels: Exact
     pair: tuple[int, int] | None = None
-    moving: Mapping[Symbol, FloatArray] = field(default_factory=dict)
 
     @classmethod
     def above(cls, levels: Exact, share: Exact, bound: Scalar) -> Excess:
@@ -137,9 +136,6 @@ class Excess(Auxiliary):
     @property
     def of_law(self) -> bool:
         return self.pair is None
-
-    def in_bound(self, symbol: Symbol) -> bool:
-        return symbol not in self.moving
 
     def shapes(self, n: int, m: int) -> list[tuple[int, ...]]:
         return [(m,)]
@@ -177,12 +173,11 @@ def renamed(rule: Rule, names: Mapping[str, str]) -> Rule:
     """Return a rule with other names of the numbers that were typed."""
     if not rule.derivatives:
         return rule
-    changes: dict[str, Any] = {"derivatives": rule.derivatives}
-    if isinstance(rule, Excess):
-        changes["moving"] = rule.moving
-    for key, slopes in changes.items():
-        changes[key] = {
-            replace(symbol, name=names.get(symbol.name, symbol.name)): slope
-            for symbol, slope in slopes.items()
-        }
+
+    def named(slopes: Mapping[Symbol, Any]) -> Any:
+        return {replace(s, name=names.get(s.name, s.name)): slope for s, slope in slopes.items()}
+
+    changes: dict[str, Any] = {"derivatives": named(rule.derivatives)}
+    if isinstance(rule, Auxiliary):
+        changes["moving"] = named(rule.moving)
     return replace(rule, **changes)

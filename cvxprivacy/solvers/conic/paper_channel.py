@@ -106,15 +106,14 @@ class _Statement:
         return float(cost + sum(self.program.sizes(rule.expression))) or 1.0
 
     def _auxiliary(self, name: str, rule: Auxiliary) -> dict[str, Any]:
-        moving = rule.moving if isinstance(rule, Excess) else {}
-        slopes = {s: slope for s, slope in rule.derivatives.items() if s not in moving}
+        slopes = {s: slope for s, slope in rule.derivatives.items() if s not in rule.moving}
         bound = self.parameters.affine(float(rule.bound), slopes)
         p = self.program.mass[:, None]
         if rule.kind == "ratio":
             a = cp.Variable((1, self.program.m), name=f"a[{name}]", nonneg=True)
             return {"floor": p @ a <= self.q, "cap": self.q <= bound * (p @ a)}
         if isinstance(rule, Excess):
-            share = self.parameters.affine(floats(rule.share), moving)
+            share = self.parameters.affine(floats(rule.share), rule.moving)
             above = share @ self.q - floats(rule.levels)
             return {"total": cp.sum(cp.pos(above)) <= bound}
         u = cp.Variable((1, self.program.m), name=f"u[{name}]", nonneg=True)
