@@ -45,6 +45,7 @@ from .formulations.equivocation import RateDistortionEquivocation as RateDistort
 from .formulations.gaussian_equivocation import GaussianEquivocation as GaussianEquivocation
 from .formulations.hamming import HammingWaterFilling as HammingWaterFilling
 from .formulations.minimum_distortion import MinimumDistortion as MinimumDistortion
+from .formulations.most_useful import MostUsefulRelease as MostUsefulRelease
 from .formulations.optimal_face import entry_range as entry_range
 from .formulations.privacy_distortion import PrivacyDistortion as PrivacyDistortion
 from .formulations.quadratic_gaussian import QuadraticGaussian as QuadraticGaussian

@@ -104,6 +104,11 @@ class Certificate(Frozen):
         return value_units(self.program)
 
     @property
+    def attained(self) -> float:
+        """What the release is worth, rounded to the worse side."""
+        return self.upper
+
+    @property
     def gap(self) -> float:
         """The width of the enclosure, upper − lower."""
         return self.upper - self.lower

@@ -66,6 +66,9 @@ def entry_range(
     if not isinstance(problem, ChannelProblem):
         remedy = "pass a problem over discrete channels"
         raise InputError("problem", f"{problem!r} is none", remedy, value=problem)
+    if not problem.minimised:
+        wrong = "a greatest value, which releases that are far apart may attain"
+        raise InputError("problem", wrong, "pass a problem that minimises")
     if getattr(problem, "cut", False):
         wrong = f"only {problem.alphabet.m:,} of its strategies are listed"
         raise InputError("problem", wrong, "raise most_strategies: others may be optimal too")

@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -157,6 +157,8 @@ class Problem(Restatable, Generic[Answer]):
     Attributes
     ----------
     units : {"bits", "nats"}
+    minimised : bool
+        Whether the least value is asked for, of a convex program; else the greatest.
     problem : cvxpy.Problem
         The same in CVXPY, in the paper's units.
     latex, latex_expanded, dual_latex : str
@@ -164,6 +166,7 @@ class Problem(Restatable, Generic[Answer]):
     """
 
     units: str
+    minimised: ClassVar[bool] = True  # else maximised
 
     @property
     def program(self) -> Any:
@@ -329,7 +332,8 @@ class Problem(Restatable, Generic[Answer]):
     def _sentence(self, lines: list[str], over: str = "") -> str:
         objective, _ = self._formulated
         such_that = f"  s.t.  {', '.join(lines)}" if lines else ""
-        return plain(f"min {objective.latex}{such_that}{over and f'  over {over}'}")
+        aim = "min" if self.minimised else "max"
+        return plain(f"{aim} {objective.latex}{such_that}{over and f'  over {over}'}")
 
     # ---- solving -------------------------------------------------------------------------
 

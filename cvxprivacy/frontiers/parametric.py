@@ -61,6 +61,10 @@ class ParametricProblem:
         if not isinstance(problem, ChannelProblem | CovarianceProblem):
             wrong = f"a {type(problem).__name__} has a closed form and no curve"
             raise InputError("problem", wrong, "pass its channel_problem()")
+        if not problem.minimised:
+            wrong = "a greatest value, which is no convex function of its numbers"
+            remedy = "solve at each number: problem.at(…).solve()"
+            raise InputError("problem", wrong, remedy)
         text(parameter, "parameter", 'pass one such as "budget"; numbers go in points=[…]')
         self._options = checked("auto", "CLARABEL", accuracy, None)
         self._problem = cast(Any, problem.at())  # as it was made, without a solver's model

@@ -153,7 +153,10 @@ class Alphabet(Letters):
 
         Of all observers together, or of one, as :meth:`information`.
         """
-        fitted = measure.fitted(self.source.w, self.w_support.tolist()) if kind == "W" else measure
+        values, support = (
+            (self.source.w, self.w_support) if kind == "W" else (self.inputs, self.support)
+        )
+        fitted = measure.fitted(values, np.asarray(support).tolist())
         suffix = "" if fitted.informs else f": {fitted.label}"
         views = {
             f"{indexed(each.view(kind), self.under)}{suffix}": replace(
@@ -299,18 +302,24 @@ class Alphabet(Letters):
         latex = rf"H({self.w_in_print} \mid {self.lettering.held})"
         return (entropy - self.risk).named("equivocation", latex)
 
-    def leakage_of(self, attributes: tuple[str, ...] = ()) -> Expression:
-        """I(W_j; what the user has) for some attributes of W; for all of W if none is named."""
+    def leakage_of(
+        self, attributes: tuple[str, ...] = (), measure: Leakage = INFORMATION
+    ) -> Expression:
+        """I(W_j; what the user has) for some attributes of W; for all of W if none is named.
+
+        Or what is leaked about them in another measure.
+        """
         if not attributes:
             return self.risk.named("leakage", self.risk.latex)
         names = ", ".join(attributes)
-        part = self._attributes(attributes)[self.w_of]
+        numbers = self._attributes(attributes)
+        part, values = numbers[self.w_of], range(int(numbers.max()) + 1)
         if self.several:
             part = np.where(self.met, part, -1)
-        letter = upright(names)
+        letter, fitted = upright(names), measure.fitted(values, list(values))
         views = {
             indexed(observer.view(f"W[{names}]"), self.under): View(
-                np.where(observer.atoms, part, -1), part, kind=letter, scale=self.scale
+                np.where(observer.atoms, part, -1), part, fitted, kind=letter, scale=self.scale
             )
             for observer in self.observers
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from cvxprivacy.programs.worst import Worst, each_part, parts_of
 
 __all__ = ["Rules", "compiled"]
 
+Program = TypeVar("Program", bound=ChannelProgram)
 Rules = Mapping[str, Mapping[str, Rule]]  # what was stated under each name, by names of its parts
 
 
@@ -26,7 +27,8 @@ def compiled(
     rules: Rules,
     terms: Mapping[str, Expression | Worst],
     statement: str,
-) -> ChannelProgram:
+    kind: type[Program] = ChannelProgram,  # type: ignore[assignment]
+) -> Program:
     """Return the program of an objective under rules.
 
     Raises
@@ -52,7 +54,7 @@ def compiled(
             if views.setdefault(name, view) != view:
                 problem = f"two different views are called {name!r}"
                 raise InputError("constraint", problem, "give their measures other names")
-    return ChannelProgram(
+    return kind(
         law=alphabet.law,
         outputs=alphabet.m,
         views=views,

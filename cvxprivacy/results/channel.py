@@ -21,7 +21,7 @@ from cvxprivacy.results.restoration import Entries, restored_rows
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.solvers.driver import Outcome
 
-__all__ = ["channel_solution"]
+__all__ = ["channel_solution", "release_of"]
 
 
 def channel_solution(
@@ -63,7 +63,9 @@ def channel_solution(
         certificate,
         title=title,
         sizes=sizes,
-        release=None if primal is None else _release(program, alphabet, primal.matrix, entries_of),
+        release=None
+        if primal is None
+        else release_of(program, alphabet, primal.matrix, entries_of),
         prices=priced,
         duals=duals,
         posteriors=posteriors,
@@ -98,7 +100,7 @@ def _multipliers(
     return duals, posteriors
 
 
-def _release(
+def release_of(
     program: ChannelProgram, alphabet: Alphabet, kept: Matrix, entries_of: Entries
 ) -> Channel:
     """Restore the letters of probability zero, on which no optimum depends.

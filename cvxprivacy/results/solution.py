@@ -26,9 +26,9 @@ class Solution(Frozen):
     status : {"certified", "loose", "infeasible", "uncertified"}
         Decided by the certificate, never by a solver.
     value : float
-        Objective at the released channel, an upper bound of the minimum.
+        Objective at the released channel, an upper bound of the minimum; a lower one of a maximum.
     lower, upper, gap : float
-        The proved enclosure of the minimum, in ``value_units``.
+        The proved enclosure of the optimum, in ``value_units``.
     units : {"bits", "nats"}
         Of information.
     value_units : {"bits", "nats"} or None
@@ -153,18 +153,21 @@ class Solution(Frozen):
 
     @property
     def lower(self) -> float:
-        """The proved lower end: no release has less."""
+        """The proved lower end: no release has less, or, of a maximum, this one has as much."""
         return self.certificate.lower
 
     @property
     def upper(self) -> float:
-        """The proved upper end: the release of this solution has at most this."""
+        """The proved upper end: this release has at most this, or, of a maximum, every one."""
         return self.certificate.upper
 
     @property
     def value(self) -> float:
-        """The objective at the release, rounded up: an upper bound of the minimum."""
-        return self.certificate.upper
+        """The objective at the release, rounded to the worse side.
+
+        An upper bound of a minimum; of what is maximised a lower one.
+        """
+        return self.certificate.attained
 
     @property
     def gap(self) -> float:

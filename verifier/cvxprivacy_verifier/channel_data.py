@@ -49,9 +49,12 @@ _USUAL = 1e9  # masses, and their inverses, with which costs keep their digits i
 class ChannelData:
     """The exact program behind ``ChannelProgram.to_dict()``, checked while it is read."""
 
+    kind = "channel"
+    sign = 1  # −1 where the objective is maximised: what is proved is the least of −f
+
     def __init__(self, program: Mapping[str, Any]) -> None:
         flint.ctx.prec = PRECISION
-        if program.get("kind") != "channel":
+        if program.get("kind") != self.kind:
             raise UnprovableError(f"no program of kind {program.get('kind')!r} is known")
         self.program = program
         # the one irrational number of the program's units: scores and values are multiplied by it

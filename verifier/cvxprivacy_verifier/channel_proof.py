@@ -273,7 +273,7 @@ class Evaluation:
         # the greatest, max_i of (C12): which it is need not be known
         for value in others:
             first = first.max(value)
-        return first
+        return first * self.proof.sign
 
     @cached_property
     def terms(self) -> dict[str, arb]:

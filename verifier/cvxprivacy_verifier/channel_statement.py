@@ -11,7 +11,7 @@ from typing import Any
 
 from .costs import Part, integer_layers, layers_of, rows_of
 from .elimination import greater, lesser, saving
-from .fields import parts_of
+from .fields import MAXIMISED, parts_of
 from .wording import (
     INFORMATION,
     MOST_VIEWS,
@@ -53,9 +53,12 @@ def channel_words(program: Mapping[str, Any], infeasible: bool) -> list[str]:
         named = [f"{quoted(name)}: {text}" for name, text in zip(parts, texts, strict=True)]
         texts = [f"the greatest of {len(texts):,}, {'; '.join(named)}"]
     matters = any(map(words.matters, parts.values()))
+    how, outputs = "minimised", many(words.m, "output")
+    if program["kind"] in MAXIMISED:  # (U2): an output as often as one likes
+        how, outputs = "maximised", f"{outputs}, or more of the same"
     return [
-        minimised(texts[0], matters, unit, infeasible),
-        f"over: all channels from {many(words.n, 'letter')} to {many(words.m, 'output')}; the "
+        minimised(texts[0], matters, unit, infeasible, how),
+        f"over: all channels from {many(words.n, 'letter')} to {outputs}; the "
         f"law has {many(len(masses), 'atom')}, of mass {written(sum(masses))} in all",
         *(constraints or ["subject to: nothing, every channel is allowed"]),
         *words.views([view for view in program["views"] if view in used_views(program)]),

@@ -44,7 +44,7 @@ class _Comparison:
 
     def __init__(self, program: Program, other: Program) -> None:
         self.mine, self.theirs = program, other
-        self.discrete = program["kind"] == "channel"
+        self.discrete = program["kind"] in ("channel", "useful")
 
     def all(self) -> Iterator[str]:
         mine, theirs = self.mine, self.theirs

@@ -11,7 +11,9 @@ from typing import Any
 
 from .rationals import UnprovableError
 
-__all__ = ["parts_of", "refuse_fields", "refuse_unknown"]
+__all__ = ["MAXIMISED", "parts_of", "refuse_fields", "refuse_unknown"]
+
+MAXIMISED = {"useful"}  # kinds of programs whose objective is not minimised
 
 
 def parts_of(objective: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
@@ -43,11 +45,13 @@ _PROGRAM = {
     "spectral": {"kind", "units", "covariance", "budget"},
     "water": {"kind", "units", "gains", "variances", "budget"},
 }
+_PROGRAM["useful"] = _PROGRAM["channel"]
 _PRIMAL = {
     "channel": {"outputs", "numerators", "denominator"},
     "covariance": {"root", "middle"},
     "hamming": {"level"},
     "spectral": {"axes", "removed"},
+    "useful": {"outputs", "numerators", "denominator"},
     "water": {"level"},
 }
 _DUAL = {
@@ -55,9 +59,11 @@ _DUAL = {
     "covariance": {"multipliers", "posteriors", "parts", "objective"},
     "hamming": {"level", "objective"},
     "spectral": {"axes", "precisions", "price", "objective"},
+    "useful": {"letters", "multipliers", "objective"},
     "water": {"level", "objective"},
 }
 _VIEW = {"channel": {"labels", "reference", "measure"}, "covariance": {"of", "reference"}}
+_VIEW["useful"] = _VIEW["channel"]
 _NAMES = {"multipliers": "rows", "scores": "views", "posteriors": "views"}
 
 
@@ -118,7 +124,7 @@ def _multipliers(
 ) -> Iterator[tuple[str, Any, set[str], set[str]]]:
     """Yield the objects of a dual: their fields are names of the program."""
     # what is left out counts as 0 (C3); what stands under another name would be no multiplier
-    for key in (dual or {}).keys() - {"objective", "level"}:
+    for key in (dual or {}).keys() - {"objective", "level", "letters"}:
         if key == "parts":
             names = {"", *program["caps"]}
         else:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .channel_statement import channel_words
+from .fields import MAXIMISED
 from .wording import (
     MALFORMED,
     MOST_VIEWS,
@@ -56,7 +57,11 @@ def stated(document: Mapping[str, Any]) -> list[str]:
     try:
         program, claim = document["program"], document["claim"]
         words = WORDS.get(program["kind"], channel_words)
-        lines = [f"proved: {_proved(claim)}", *words(program, claim["status"] == "infeasible")]
+        greatest = program["kind"] in MAXIMISED
+        lines = [
+            f"proved: {_proved(claim, greatest)}",
+            *words(program, claim["status"] == "infeasible"),
+        ]
     except MALFORMED as error:
         text = f"{type(error).__name__}: {error}"[:200]
         return [f"WHAT IS PROVED CANNOT BE TOLD, so rely on nothing here ({quoted(text)})"]
@@ -79,20 +84,27 @@ def for_console(text: str, encoding: str | None) -> str:
     return text.encode(encoding or "utf-8", "backslashreplace").decode(encoding or "utf-8")
 
 
-def _proved(claim: Mapping[str, Any]) -> str:
+def _proved(claim: Mapping[str, Any], greatest: bool) -> str:
     """Return the status in words."""
     lower, upper = float(claim["lower"]), float(claim["upper"])
+    least, less, above = "least", "less", "lower"
+    if greatest:
+        lower, upper = -upper, -lower
+        least, less, above = "greatest", "more", "upper"
+    below = "lower" if greatest else "upper"
     if claim["status"] == "infeasible":
         return "no release satisfies these rows"
     if claim["status"] == "certified":
-        return "the least value that any release attains lies in this interval"
+        return f"the {least} value that any release attains lies in this interval"
     if claim["status"] == "loose":
-        return "the least value that any release attains lies in this interval, which is wide"
+        return f"the {least} value that any release attains lies in this interval, which is wide"
     if math.isfinite(upper):
-        return "some release attains the upper end; nothing about the least value from below"
+        side = "above" if greatest else "below"
+        text = f"some release attains the {below} end"
+        return f"{text}; nothing about the {least} value from {side}"
     if math.isfinite(lower):
-        return "no release attains less than the lower end; not that there is any release"
-    return "nothing about the least value"
+        return f"no release attains {less} than the {above} end; not that there is any release"
+    return f"nothing about the {least} value"
 
 
 # ---- covariance programs, and rate under Hamming distortion --------------------------------

@@ -3,7 +3,8 @@
 ``python -m cvxprivacy_verifier proof.json`` forgets every number that a certificate
 claims and proves its own ends in ball arithmetic (128 bits) from the program's data, a primal and
 multipliers that may be anything: see ``channel_proof`` and ``covariance_proof``, and
-``hamming_proof``, ``water_proof`` and ``spectral_proof`` of closed forms.
+``useful_proof`` of what is maximised, ``hamming_proof``, ``water_proof`` and ``spectral_proof`` of
+closed forms.
 Solving uses the same functions.  Of a channel program the ends are (C6) and (C12), rounded outwards
 (C15).  Needs the standard library and python-flint only.
 """
@@ -23,9 +24,10 @@ from flint import arb
 from .balls import UnaffordableError, UnprovableError, ceil, decode, floor
 from .channel_proof import ChannelProof
 from .covariance_proof import CovarianceProof
-from .fields import refuse_fields, refuse_unknown
+from .fields import MAXIMISED, refuse_fields, refuse_unknown
 from .hamming_proof import HammingProof
 from .spectral_proof import SpectralProof
+from .useful_proof import UsefulProof
 from .water_proof import WaterProof
 from .work import affordable, refuse_long
 
@@ -36,6 +38,7 @@ KINDS: dict[str, Any] = {
     "covariance": CovarianceProof,
     "hamming": HammingProof,
     "spectral": SpectralProof,
+    "useful": UsefulProof,
     "water": WaterProof,
 }
 _LONG = 400  # characters of a message: what is wrong may be a text of megabytes
@@ -99,6 +102,8 @@ def recompute(document: Mapping[str, Any]) -> dict[str, Any]:
             terms = {k: [floor(v), ceil(v)] for k, v in evaluation.terms.items()}
         tolerance = share * proof.unit(upper)  # (C16)
         verdict = status(lower, upper, tolerance)
+    if document["program"]["kind"] in MAXIMISED:  # all above is of −f
+        lower, upper = 0.0 - upper, 0.0 - lower
     ends = {"lower": lower, "upper": upper, "terms": terms}
     return {"status": verdict, "tolerance": tolerance, **ends}
 

@@ -150,13 +150,13 @@ def positive(weight: Any) -> bool:
     return any(exact(w) > 0 for w in (weight if isinstance(weight, list) else [weight]))
 
 
-def minimised(text: str, matters: bool, unit: str, infeasible: bool) -> str:
-    """Say what is minimised, and loudly if nothing is."""
+def minimised(text: str, matters: bool, unit: str, infeasible: bool, how: str = "minimised") -> str:
+    """Say what is minimised, or maximised, and loudly if nothing is."""
     if text and matters:
-        return f"minimised: {text}, in {unit}"
+        return f"{how}: {text}, in {unit}"
     empty = f"{text} is the same for every release" if text else "the objective is empty"
     proved = "" if infeasible else ", so this proves only that a release exists"
-    return f"minimised: NOTHING: {empty}{proved}"
+    return f"{how}: NOTHING: {empty}{proved}"
 
 
 def measured(data: Mapping[str, Any]) -> str:

@@ -64,7 +64,7 @@ def refuse_long(program: Program, primal: Any = None, dual: Any = None) -> None:
 def work_of(program: Program, primal: Any = None, dual: Any = None) -> int:
     """Return about how many products of balls it takes to prove and to state a program."""
     kinds = {"covariance": _covariance, "hamming": _hamming}
-    kinds |= {"spectral": _spectral, "water": _water}
+    kinds |= {"spectral": _spectral, "useful": _useful, "water": _water}
     # an unknown kind counts as a channel program, and is refused by its proof
     products = kinds.get(str(program.get("kind")), _channel)(program, primal, dual)
     return int(products + 8 * sum(map(_reading, (program, primal, dual))))
@@ -171,6 +171,27 @@ def _channel(program: Program, primal: Any, dual: Any) -> int:
     for box in filter(None, (program["lower"], program["upper"])):
         work += entries * (30 + 4 * _sum(_limbs(bits_of(box))))
     return work
+
+
+def _useful(program: Program, primal: Any, dual: Any) -> int:
+    """Count rays besides: corners, or choices of rows and of letters (U4)."""
+    n, views = len(program["law"][0]), program["views"].values()
+    values = sum(1 + max(label for row in v["labels"] for label in row) for v in views)
+    each = 3 * (2 + program["outputs"]) + values * 24
+    rows = [r for r in program["rows"].values() if r["per_output"]]
+    if program["auxiliaries"] and not rows:
+        return int(_channel(program, primal, dual) + 2 ** min(n, 2_000) * each)
+    count = sum(1 + (row["sense"] == "==") for row in rows)
+    count += n * (n - 1) if program["auxiliaries"] else 0
+    costs = [row["term"]["cost"] for row in rows if row["term"]["cost"] is not None]
+    limbs = _limbs(_spread(program["law"]), max((_cost(cost)[1] for cost in costs), default=0))
+    work = _channel(program, primal, dual)
+    for k in range(1, min(count + 1, n) + 1):
+        chosen = math.comb(n, k) * math.comb(count, k - 1)
+        work += chosen * (40 + k**3 * _sum(limbs) + k * (each + count))
+        if work > 10**15:  # far beyond what is allowed: numbers need grow no further
+            break
+    return int(work)
 
 
 def _view(view: Program, n: int, m: int, few: int, law_bits: int, own_bits: int) -> int:

@@ -1,0 +1,265 @@
+r"""The most useful release under a privacy rule of every letter.
+
+.. math::
+   \begin{aligned}
+   \max_{p(y | x)} \quad & \sum_y F(p(·, y)) \\
+   \text{s.t.}     \quad & \text{each } p(y | ·) \text{ in one polyhedral cone}
+   \end{aligned}
+
+F is convex, so that this is no convex program in p(y | x).  But F is homogeneous, too: the columns
+p(y | ·) may be split into the extreme rays of the cone at no loss, and weights of rays make a
+*linear* program: P. Kairouz, S. Oh and P. Viswanath, *Extremal Mechanisms for Local Differential
+Privacy*, JMLR 17 (2016), Theorem 2; for pointwise maximal leakage L. Grosse, S. Saeidian and
+T. J. Oechtering, *Extremal Mechanisms for Pointwise Maximal Leakage*, IEEE TIFS 19 (2024).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from cvxprivacy.additive import dense
+from cvxprivacy.criteria.base import Criterion
+from cvxprivacy.errors import InfeasibleError, InputError
+from cvxprivacy.exact import Real
+from cvxprivacy.formulations.candidate import candidate_rows
+from cvxprivacy.formulations.channel import ChannelProblem
+from cvxprivacy.formulations.problem import Formulation
+from cvxprivacy.leakage import Leakage, MutualInformation
+from cvxprivacy.leakage.base import checked
+from cvxprivacy.model.discrete import DiscreteSource
+from cvxprivacy.model.distortion import Distortion
+from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.compiler import compiled
+from cvxprivacy.programs.expression import Constraint, Expression
+from cvxprivacy.programs.parameter import Parameter
+from cvxprivacy.programs.side_conditions import Auxiliary, Rule
+from cvxprivacy.programs.useful import RayProgram, UsefulDual, UsefulProgram, plain
+from cvxprivacy.release.channel import Channel
+from cvxprivacy.results.channel import release_of
+from cvxprivacy.results.infeasible import Conflict
+from cvxprivacy.results.recount import table_record
+from cvxprivacy.results.restoration import entry_bounds
+from cvxprivacy.results.solution import Solution
+from cvxprivacy.solvers.driver import Outcome
+from cvxprivacy.solvers.family import Family
+from cvxprivacy.solvers.useful import Master, prover_of, rays_of, solve_useful
+from cvxprivacy.solvers.watch import Watch
+
+__all__ = ["MostUsefulRelease"]
+
+
+class MostUsefulRelease(ChannelProblem):
+    """max Σ F about X s.t. rules of every output, and E d(X, X̂) ≤ D if asked, over p(y | x).
+
+    A global optimum of a problem that is not convex, proved at both ends: the release attains the
+    lower one, and the upper one holds for every extreme ray of the rules, all of which the verifier
+    finds by itself.  It may have any number of outputs; |X| are enough, one more for each budget.
+
+    Parameters
+    ----------
+    source : DiscreteSource
+        Joint law of W and X.
+    criteria : sequence of Criterion
+        Rules of each output by itself: :class:`LocalPrivacy` (also with a metric),
+        :class:`PointwiseMaximalLeakage`, :class:`LocalInformationPrivacy`,
+        :class:`DeltaDisclosure`, or linear rows ``.each()``.  Under ``LocalPrivacy`` alone there
+        are 2ⁿ rays, and 20 letters are the most; other rules are for few values of W.
+    utility : Leakage, optional
+        The measure of what is told: by default mutual information; any of ``cpv.leakage``.
+    about : str or sequence of str
+        What is useful to know: ``"x"``, ``"w"``, or attributes of W by name.
+    distortion : Distortion or array_like, shape (|X|, |X̂|), optional
+        d(x, x̂): every output y then stands for one x̂, and is the pair (x̂, number).
+    budget : float, optional
+        D ≥ 0 of E d(X, X̂).
+    units : {"bits", "nats"}
+        Of information.
+
+    Raises
+    ------
+    InputError
+        For a rule that is not of every output by itself, such as a cap on all that is leaked: with
+        it this is the privacy funnel, of which nobody has a global optimum.
+
+    Examples
+    --------
+    Of four letters that are equally likely, under ε = log 3: each output keeps one letter (here)
+    or two apart from the others, and tells log 4 + (3/w) log(3/w) + (3/w) log(1/w) with w = 6:
+
+    >>> import cvxprivacy as cpv
+    >>> from math import log, log2
+    >>> source = cpv.DiscreteSource.identical([0.25] * 4)
+    >>> problem = cpv.MostUsefulRelease(source, [cpv.LocalPrivacy(log(3))])
+    >>> solution = problem.solve()
+    >>> solution.status, round(solution.value, 6), round(2 + log2(0.5) / 2 + log2(1 / 6) / 2, 6)
+    ('certified', 0.207519, 0.207519)
+    >>> solution.channel.matrix.round(4).tolist()
+    [[0.5, 0.1667, 0.1667, 0.1667], ...]
+    """
+
+    budget = Parameter(optional=True)
+    minimised: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        source: DiscreteSource,
+        criteria: Sequence[Criterion],
+        *,
+        utility: Leakage | None = None,
+        about: str | Sequence[str] = "x",
+        distortion: Distortion | npt.ArrayLike | None = None,
+        budget: Real | None = None,
+        units: str = "bits",
+    ) -> None:
+        self.measure = MutualInformation() if utility is None else checked(utility, "utility")
+        self.about = (about,) if isinstance(about, str) else tuple(about)
+        if (distortion is None) != (budget is None):
+            raise InputError(
+                "budget", "distortion= and budget=, one without the other", "pass both"
+            )
+        d = _outputs(source, distortion)
+        super().__init__(source, d, budget=budget, criteria=criteria, units=units)
+        for name, group in self.rules.items():
+            for rule in group.values():
+                _refuse_joint(name, rule)
+
+    # ---- the program ---------------------------------------------------------------------
+
+    @cached_property
+    def utility(self) -> Expression:
+        """What is told about ``about``, which is maximised."""
+        of = self.alphabet
+        if self.about == ("x",):
+            utility = of.leaked(self.measure, "S")
+        elif self.about == ("w",):
+            utility = of.leaked(self.measure)
+        else:
+            utility = of.leakage_of(self.about, self.measure)
+        return utility.named("utility", utility.latex.replace("(S;", "(X;"))
+
+    def quantities(self) -> Mapping[str, Any]:
+        spent = {} if self.budget is None else {"distortion": self.distortion}
+        return {"utility": self.utility, "risk": self.risk, **spent}
+
+    def formulation(self) -> Formulation:
+        constraints = {}
+        if self.budget is not None:
+            constraints["budget"] = self.distortion <= self.budget
+        return self.utility, constraints
+
+    @cached_property
+    def program(self) -> UsefulProgram:
+        """The canonical data: what solvers see and certificates are about."""
+        terms = self.quantities()
+        statement = self._statement()
+        return compiled(
+            self.alphabet, self.utility, self.rules, terms, statement, kind=UsefulProgram
+        )
+
+    @property
+    def _writer(self) -> Any:
+        return RayProgram(self.alphabet.lettering, self.utility.latex, self.budget)
+
+    def _in_cvxpy(self) -> Any:
+        from cvxprivacy.solvers.conic.rays import ray_program
+
+        prover = prover_of(self.program)
+        return ray_program(Master(self.program, rays_of(prover.proof, self.program)))
+
+    # ---- solving -------------------------------------------------------------------------
+
+    def _outcome(self, options: Mapping[str, Any], family: Family | None = None) -> Outcome:
+        return solve_useful(self.program, **options)
+
+    def _candidate(
+        self, candidate: Any, duals: Mapping[str, Any] | None, options: Mapping[str, Any]
+    ) -> tuple[Outcome, float]:
+        if duals is not None:
+            remedy = "leave them out: those of the linear program are taken"
+            raise InputError("duals", "of a program that is not convex", remedy)
+        rows, accuracy = candidate_rows(candidate, self.alphabet), options["accuracy"]
+        outcome = solve_useful(self.program, accuracy=accuracy, candidate=rows)
+        primal = outcome.certificate.primal
+        return outcome, 0.0 if primal is None else float(np.abs(primal.matrix - rows).max())
+
+    def _explained(self, certificate: Any, watch: Watch | None = None) -> InfeasibleError:
+        def other(name: str, value: float) -> ChannelProgram:
+            return plain(self.at(**{name: value}).program)
+
+        return Conflict(
+            certificate, self.alphabet, self.rules, self._criteria(), other, watch
+        ).explained()
+
+    def _solution(self, outcome: Outcome) -> Solution:
+        certificate = outcome.certificate.recorded(
+            table_record(self.source, self.alphabet.encoder_inputs)
+        )
+        program, primal, dual = certificate.program, certificate.primal, certificate.dual
+        duals: dict[str, Any] = {}
+        if isinstance(dual, UsefulDual):
+            duals = {"mass": dual.letters, **dual.multipliers}
+        entries = entry_bounds(self._criteria(), self.rules, self.alphabet)
+        release = None
+        if primal is not None:
+            release = _used(release_of(program, self.alphabet, primal.matrix, entries))
+        return Solution(
+            certificate,
+            title=type(self).__name__,
+            sizes=self._sizes(),
+            release=release,
+            prices={},  # the greatest utility is no convex function of what bounds it
+            duals=duals,
+            posteriors={},
+            log=outcome.log,
+            notes=self._notes(),
+        )
+
+
+def _outputs(source: DiscreteSource, distortion: Any) -> Distortion:
+    """Return what the outputs stand for: nothing, or letters x̂ as often as an optimum may need."""
+    n = int((source.law.sum(axis=0) > 0).sum())
+    if distortion is None:
+        return Distortion(np.zeros((len(source.x), n)), name="nothing")
+    d = distortion if isinstance(distortion, Distortion) else Distortion(distortion)
+    if d.cost.ndim != 2:
+        raise InputError("distortion", "d(w, x, x̂)", "pass one of x and x̂ alone")
+    outputs = d.outputs or range(d.cost.shape[1])
+    pairs = [(label, number) for label in outputs for number in range(n + 1)]
+    return Distortion(np.repeat(dense(d.cost), n + 1, axis=1), inputs=d.inputs, outputs=pairs)
+
+
+def _refuse_joint(name: str, rule: Rule) -> None:
+    """Refuse a rule that is not of every output by itself."""
+    if isinstance(rule, Auxiliary) and rule.kind == "ratio":
+        return
+    if isinstance(rule, Constraint) and rule.linear:
+        bounds = rule.bound if isinstance(rule.bound, tuple) else (rule.bound,)
+        costs = rule.expression.costs
+        alike = costs is None or bool((costs == costs[..., :1]).all())
+        if not rule.per_output or (alike and not any(bounds)):
+            return
+    problem = "a rule that is not linear in every output by itself"
+    remedy = (
+        "use LocalPrivacy, PointwiseMaximalLeakage, LocalInformationPrivacy or linear rows; a cap "
+        "on all that is leaked makes it the privacy funnel, of which nobody has a global optimum"
+    )
+    raise InputError("criteria", problem, remedy, where=name)
+
+
+def _used(channel: Channel) -> Channel:
+    """Return a channel without the outputs that never occur."""
+    some = np.flatnonzero(channel.matrix.any(axis=0))
+    return Channel(
+        channel.matrix[:, some],
+        inputs=channel.inputs,
+        outputs=[channel.outputs[y] for y in some],
+        p_input=channel.p_input,
+        schema=channel.schema,
+        encoder=channel.encoder,
+        arbitrary=channel.arbitrary,
+    )

@@ -1,0 +1,273 @@
+r"""The most useful release: a linear program over the rays of its rules.
+
+.. math:: \max_{α ≥ 0} \sum_{r,y} α_{ry} μ(r) \quad\text{s.t.}\quad \sum α_{ry} r = 1, \quad
+          \sum α_{ry} ⟨C_j(·, y), p\, r⟩ ≤ b_j
+
+Rays are the verifier's own, corners {1, γ}ⁿ or vertices.  Few are in the linear program at a time:
+those are added that its prices λ, κ find worth more than they cost.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linprog
+
+from cvxprivacy.certificates.useful import UsefulProver
+from cvxprivacy.errors import InputError
+from cvxprivacy.exact import FloatArray
+from cvxprivacy.programs.useful import UsefulDual, UsefulProgram, plain
+from cvxprivacy.solvers.driver import solve
+from cvxprivacy.solvers.task import Outcome, reported
+from cvxprivacy.solvers.threads import one_thread
+from cvxprivacy.solvers.watch import Watch
+from cvxprivacy_verifier.balls import UnaffordableError
+from cvxprivacy_verifier.useful_proof import UsefulProof
+
+__all__ = ["MOST_LETTERS", "Master", "prover_of", "rays_of", "solve_useful"]
+
+MOST_LETTERS = 20  # of which all 2ⁿ corners are listed
+_AT_ONCE = 2_000  # columns that are all in the first linear program
+_ADDED = 60  # columns at a time
+_ROUNDS = 1_000
+_BLOCK = 2**16  # rays of which a table is made at a time
+_ENOUGH = 1e-13  # what a column is worth beyond its price, where the greatest is 1
+_PENALTIES = 1e3, 1e6, 1e9  # of what a row is broken by, where the greatest μ is 1
+_BROKEN = 1e-9
+_INSIDE, _LEAST_INSIDE = 0.25, 1e-6  # shares of what tells nothing
+_TIGHT: Any = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+
+
+@one_thread()
+def solve_useful(
+    program: UsefulProgram,
+    *,
+    accuracy: str = "default",
+    watch: Watch | None = None,
+    candidate: FloatArray | None = None,
+    **_: Any,
+) -> Outcome:
+    """Maximise what is useful, and prove both ends.
+
+    Parameters
+    ----------
+    program : UsefulProgram
+    accuracy : {"default", "high"}
+    watch : Watch, optional
+        What ends it early.
+    candidate : (n, m) array, optional
+        A channel of somebody else, which is proved in place of the best one.
+
+    Raises
+    ------
+    InputError
+        For more rays than a verifier would look at.
+    """
+    watch, log = watch or Watch(), list[str]()
+    prover = prover_of(program, accuracy)
+    master = Master(program, rays_of(prover.proof, program), watch)
+    for penalty in _PENALTIES:
+        log.append(reported(master.solve(penalty)))
+        if master.broken <= _BROKEN or watch.stopped:
+            break
+        if not log[1:]:  # is anything feasible?  That is a convex program
+            feasible = solve(plain(program), accuracy=accuracy, watch=watch)
+            log += feasible.log
+            if feasible.certificate.status == "infeasible":
+                return Outcome(feasible.certificate, log)
+    if master.rows:  # repair mixes in what has room in all of them
+        prover.candidates.append(master.inside())
+    prover.take_dual(master.dual)
+    prover.offer_channel(master.channel if candidate is None else candidate)
+    return Outcome(prover.certificate(), log)
+
+
+def prover_of(program: UsefulProgram, accuracy: str = "default") -> UsefulProver:
+    """Return what proves the ends, unless there are too many rays.
+
+    Raises
+    ------
+    InputError
+        For more than 20 letters under local privacy alone, or for too many rows and letters.
+    """
+    try:
+        if program.n > MOST_LETTERS:
+            raise UnaffordableError(f"{program.n} letters, where {MOST_LETTERS} are the most")
+        return UsefulProver(program, accuracy)
+    except UnaffordableError as error:
+        remedy = "merge letters of x, or values of w: every ray is looked at, also by the verifier"
+        raise InputError("source", str(error), remedy) from None
+
+
+def rays_of(proof: UsefulProof, program: UsefulProgram) -> FloatArray:
+    """Return the rays that the verifier will look at, in floats, shape (rays, n), ⟨p, r⟩ = 1."""
+    n = program.n
+    if proof.plain:
+        steps = float(proof.ratio) - 1.0
+        rays = 1.0 + steps * (np.arange(2**n)[:, None] >> np.arange(n) & 1)
+    else:
+        rays = np.zeros((len(proof.vertices), n))
+        for row, (support, entries) in zip(rays, proof.vertices, strict=True):
+            row[list(support)] = [int(x.p) / int(x.q) for x in entries]
+    rays /= (rays @ program.mass)[:, None]
+    return rays
+
+
+class Master:
+    """A linear program over columns, each a ray and an output that costs as some others do.
+
+    Attributes
+    ----------
+    rays : (rays, n) array
+    values : (rays,) array
+        μ of each.
+    rows : mapping of str to Constraint
+        What is of all outputs together.
+    costs : (rows, n, classes) array
+        p(s) C_j(s, y), of outputs that cost alike once.
+    bounds : (rows,) array
+    """
+
+    def __init__(
+        self, program: UsefulProgram, rays: FloatArray, watch: Watch | None = None
+    ) -> None:
+        self.program, self.rays, self.watch = program, rays, watch or Watch()
+        self.rows = {k: row for k, row in program.constraints.items() if not row.per_output}
+        rows = self.rows
+        costs = [program.mass[:, None] * program.cost(row.expression) for row in rows.values()]
+        stacked = np.vstack([np.zeros((1, program.m)), *costs])
+        distinct, self._class_of = np.unique(stacked, axis=1, return_inverse=True)
+        self.costs = distinct[1:].reshape(len(rows), program.n, distinct.shape[1])
+        bounds = [float(row.bounds(1)) - float(row.expression.constant) for row in rows.values()]
+        self.bounds = np.array(bounds)
+        blocks = np.split(rays, range(_BLOCK, len(rays), _BLOCK))
+        self.values = np.concatenate([_worth(program, block) for block in blocks])
+        self._scale = max(float(np.abs(self.values).max()), 1e-300)
+        self._columns: dict[tuple[int, int], None] = {}
+        self.broken = 0.0
+
+    def solve(self, penalty: float) -> str:
+        """Add columns until none is worth more than it costs; return what was done."""
+        classes = self.costs.shape[2]
+        if len(self.rays) * classes <= _AT_ONCE:
+            self._add(np.repeat(np.arange(len(self.rays)), classes), np.arange(classes))
+        else:  # the constant, and the rays that are most of one letter
+            start = np.unique([0, *self.rays.argmax(axis=0), *self.rays.argmin(axis=0)])
+            self._add(np.repeat(start, classes), np.arange(classes))
+        for taken in range(1, _ROUNDS):
+            self._restricted(penalty)
+            best, cheapest = self._priced()
+            over = float(best.max()) / self._scale
+            self.watch.step(taken, max(over, 0.0), _ENOUGH)
+            few = np.argsort(-best, kind="stable")[:_ADDED]
+            few = few[best[few] > _ENOUGH * self._scale]
+            if not self._add(few, cheapest[few]) or self.watch.stopped:
+                break
+        return f"HiGHS: {len(self._columns):,} of {len(self.rays) * classes:,} columns"
+
+    def _add(self, rays: Any, classes: Any) -> bool:
+        before = len(self._columns)
+        classes = np.resize(classes, len(rays))
+        self._columns |= dict.fromkeys(zip(rays.tolist(), classes.tolist(), strict=True))
+        return len(self._columns) > before
+
+    def _restricted(self, penalty: float) -> None:
+        """Solve the linear program of the columns so far; rows may be broken at a price."""
+        chosen = np.array(list(self._columns))
+        rays = self.rays[chosen[:, 0]]
+        spent = [(rays * cost.T[chosen[:, 1]]).sum(axis=1) for cost in self.costs]
+        senses = [row.sense for row in self.rows.values()]
+        off = [(j, sign) for j, s in enumerate(senses) for sign in (-1, 1)[: 1 + (s == "==")]]
+        rows = np.zeros((len(senses), len(chosen) + len(off)))
+        for i, row in enumerate(spent):
+            rows[i] = [*row, *(sign * (i == j) for j, sign in off)]
+        less = np.array([sense == "<=" for sense in senses], bool)
+        worth = -self.values[chosen[:, 0]] / self._scale
+        answer = linprog(
+            np.concatenate([worth, np.full(len(off), penalty)]),
+            A_ub=rows[less] if less.any() else None,
+            b_ub=self.bounds[less] if less.any() else None,
+            A_eq=np.vstack(
+                [np.hstack([rays.T, np.zeros((self.program.n, len(off)))]), rows[~less]]
+            ),
+            b_eq=np.concatenate([np.ones(self.program.n), self.bounds[~less]]),
+            method="highs-ds",
+            options=_TIGHT,
+        )
+        if answer.x is None:
+            raise ValueError(f"HiGHS: {answer.message}")
+        self._taken, count = answer.x[: len(chosen)], self.program.n
+        self.broken = float(answer.x[len(chosen) :].sum())
+        equal = -answer.eqlin.marginals * self._scale
+        self._letters, self._kappa = equal[:count], np.zeros(len(senses))
+        self._kappa[~less] = equal[count:]
+        self._kappa[less] = np.maximum(-answer.ineqlin.marginals, 0.0) * self._scale
+
+    def _priced(self) -> tuple[FloatArray, Any]:
+        """Return what each ray is worth beyond λ and κ, at its cheapest output, and which it is."""
+        best = self.values - self.rays @ self._letters
+        if not len(self._kappa):
+            return best, np.zeros(len(best), int)
+        table = np.tensordot(self._kappa, self.costs, axes=1)
+        cheapest = np.empty(len(best), int)
+        for start in range(0, len(best), _BLOCK):
+            part = slice(start, start + _BLOCK)
+            costs = self.rays[part] @ table
+            cheapest[part] = costs.argmin(axis=1)
+            best[part] -= costs.min(axis=1)
+        return best, cheapest
+
+    def inside(self) -> FloatArray:
+        """Return a channel that costs little, with some of its own marginal, if rows allow it."""
+        other = copy(self)
+        other.values, other._scale, other._columns = np.zeros(len(self.rays)), 1.0, {}
+        other.bounds = -np.abs(self.costs).sum(axis=(1, 2))  # below all that it may cost
+        other.solve(1.0)
+        channel = other.channel
+        # the rules of an output are mended by what tells nothing there: every output has some
+        sizes = np.bincount(self._class_of)[self._class_of]
+        marginal = (self.program.mass @ channel @ (self._class_of[:, None] == self._class_of)) / sizes
+        share = _INSIDE
+        while share > _LEAST_INSIDE:
+            mixed = (1 - share) * channel + share * (marginal + 1 / self.program.m) / 2
+            if (self._spent(mixed) < self.bounds - _BROKEN).all():
+                break
+            share /= 4
+        return mixed
+
+    def _spent(self, channel: FloatArray) -> FloatArray:
+        """Return what each row is at a channel."""
+        return np.array([
+            (channel * cost[:, self._class_of]).sum() for cost in self.costs
+        ])  # fmt: skip
+
+    @property
+    def dual(self) -> UsefulDual:
+        """λ and κ, as the last linear program has them."""
+        kappa = dict(zip(self.rows, self._kappa.tolist(), strict=True))
+        return UsefulDual(self._letters, kappa)
+
+    @property
+    def channel(self) -> FloatArray:
+        """The columns that are taken, each at an output that costs as it does."""
+        channel = np.zeros((self.program.n, self.program.m))
+        free = [np.flatnonzero(self._class_of == k) for k in range(self.costs.shape[2])]
+        used = [0] * len(free)
+        for (ray, k), share in zip(self._columns, self._taken, strict=True):
+            if (
+                share > 0
+            ):  # a sum of columns of the cone is in it: the last output takes what is over
+                channel[:, free[k][min(used[k], len(free[k]) - 1)]] += share * self.rays[ray]
+                used[k] += 1
+        return channel
+
+
+def _worth(program: UsefulProgram, rays: FloatArray) -> FloatArray:
+    """Return μ of each ray."""
+    (objective,) = program.objectives.values()
+    values = np.zeros(len(rays))
+    for view, weight in objective.weights.items():
+        values += float(weight) * program.information(rays.T, view)
+    return values
