@@ -95,6 +95,7 @@ def test_no_modules_import_each_other():
     list(TopologicalSorter(graph).static_order())  # raises CycleError, which names the circle
 
 
+@pytest.mark.long
 def test_the_verifier_needs_only_the_standard_library_and_flint():
     siblings = {path.stem for path in VERIFIER.glob("*.py")}
     for path in VERIFIER.glob("*.py"):

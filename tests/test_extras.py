@@ -183,6 +183,7 @@ def light(tmp_path_factory):
 # ---- what needs no extra -----------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", WORKS)
 def test_what_needs_no_extra_works(name, light):
     assert light["code"][name] == ""
@@ -242,6 +243,7 @@ TAKEN = (
 )
 
 
+@pytest.mark.long
 def test_a_frame_without_what_reads_it_is_refused_as_a_frame(tmp_path):
     cases = {
         f"{engine}: {use}": f"{SOURCE}{FRAMES[engine]}\n{use}" for engine in FRAMES for use in TAKEN

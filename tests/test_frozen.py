@@ -273,6 +273,7 @@ def test_the_constraints_that_are_shown_cannot_be_added_to() -> None:
         problem.program.law[0, 0] = 1.0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", MINIMAL)
 def test_problems_and_solutions_are_copied_and_sent(name: str) -> None:
     problem = MINIMAL[name]()
@@ -290,6 +291,7 @@ def test_problems_and_solutions_are_copied_and_sent(name: str) -> None:
             twin.prices = {}
 
 
+@pytest.mark.long
 def test_problems_are_solved_in_other_processes() -> None:
     problems = [narrow(), MINIMAL["Gaussian bound"](), MINIMAL["minimum distortion"]()]
     here = [problem.solve() for problem in problems]

@@ -233,7 +233,9 @@ class ChannelProblem(Problem[Solution]):
         objective, constraints = self._formulated
         lines = [stated(row) for row in each_part(constraints).values()]
         lines += [self._criterion(name) for name in self._criteria()]
-        return aligned(self.alphabet.lettering.channel, objective.latex, lines, least=self.minimised)
+        return aligned(
+            self.alphabet.lettering.channel, objective.latex, lines, least=self.minimised
+        )
 
     def _criterion(self, name: str) -> str:
         of, text = self.alphabet, self._criteria()[name].stated(self.alphabet.lettering)

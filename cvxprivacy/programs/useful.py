@@ -77,8 +77,8 @@ class UsefulDual:
 class RayProgram:
     """The linear program over rays in LaTeX, and its dual."""
 
-    def __init__(self, lettering: Lettering, utility: str, budget: Any) -> None:
-        self._x, self._utility = lettering.s, utility
+    def __init__(self, lettering: Lettering, budget: Any) -> None:
+        self._x = lettering.s
         self._budget = None if budget is None else tex(float(budget))
 
     def expanded(self) -> str:

@@ -105,8 +105,9 @@ def rays_of(proof: UsefulProof, program: UsefulProgram) -> FloatArray:
     """Return the rays that the verifier will look at, in floats, shape (rays, n), ⟨p, r⟩ = 1."""
     n = program.n
     if proof.plain:
-        steps = float(proof.ratio) - 1.0
-        rays = 1.0 + steps * (np.arange(2**n)[:, None] >> np.arange(n) & 1)
+        assert proof.ratio is not None
+        corners = np.arange(2**n)[:, None] >> np.arange(n) & 1
+        rays: FloatArray = 1.0 + (float(proof.ratio) - 1.0) * corners.astype(float)
     else:
         rays = np.zeros((len(proof.vertices), n))
         for row, (support, entries) in zip(rays, proof.vertices, strict=True):
@@ -228,7 +229,8 @@ class Master:
         channel = other.channel
         # the rules of an output are mended by what tells nothing there: every output has some
         sizes = np.bincount(self._class_of)[self._class_of]
-        marginal = (self.program.mass @ channel @ (self._class_of[:, None] == self._class_of)) / sizes
+        alike = self._class_of[:, None] == self._class_of
+        marginal = self.program.mass @ channel @ alike / sizes
         share = _INSIDE
         while share > _LEAST_INSIDE:
             mixed = (1 - share) * channel + share * (marginal + 1 / self.program.m) / 2

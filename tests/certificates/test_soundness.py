@@ -545,6 +545,7 @@ def grid(m: int, steps: int) -> np.ndarray:
     return np.array([(*c, steps - sum(c)) for c in points]) / steps
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("outputs", rest_at_length([2, 3], 1))
 @pytest.mark.parametrize("flavour", FLAVOURS)
 def test_no_channel_of_a_fine_grid_beats_a_proved_end(flavour: str, outputs: int) -> None:

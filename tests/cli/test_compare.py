@@ -70,6 +70,7 @@ def test_the_command_measures_in_other_measures():
     assert "the probability of guessing W right from x̂; 0.335 if nothing is released" in information
 
 
+@pytest.mark.long
 def test_a_parquet_table():
     duckdb = pytest.importorskip("duckdb", reason=WHY)
     duckdb.sql("COPY (FROM 'people.csv') TO 'people.parquet'")  # pandas 2 rounds as it reads
@@ -80,6 +81,7 @@ def test_a_parquet_table():
     assert one == other
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("options", "text"),
     [

@@ -83,6 +83,7 @@ def text_of(facts):
 # ---- what it says, against independent counting ------------------------------------------
 
 
+@pytest.mark.long
 def test_files_are_told_by_their_sums(made, facts):
     def sums(name):
         return hashlib.sha256((made / name).read_bytes()).hexdigest()
@@ -369,6 +370,7 @@ def test_what_was_asked_is_shown_as_it_stands(facts):
         assert piece in text, piece
 
 
+@pytest.mark.long
 def test_a_drawn_table_is_judged_by_what_was_drawn(here):
     for k, may in ((2, True), (36, False)):
         say("release", "t.csv", *BOTH, "--criterion", f"KAnonymity={k}", "--out", "o.csv",
@@ -452,6 +454,7 @@ def scanned(path):
             assert not re.search(rf"(?<![\w.,]){written}(?![\w.])", message), count
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("setting", rest_at_length(SETTINGS, 2))
 def test_no_report_of_a_release_names_a_confidential_value(here, setting):
     typed = SETTINGS[setting]
@@ -544,6 +547,7 @@ def test_a_program_that_takes_long_is_not_solved_again_for_a_curve(monkeypatch):
 # ---- what boards were misled by ----------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_board_is_told_that_merging_cost_more_than_was_asked(here):
     how = ("release", "t.csv", "--sensitive", "ill", "--key", "age,sex", "--bins", "age=10",
            "--budget", "0.1", "--criterion", "KAnonymity=45", "--criterion", "KeepProbability=0.5",
@@ -588,6 +592,7 @@ def test_the_dossier_of_a_part_checks_as_it_says(here):
     assert any(row["name"] == "In the population, proved" for row in facts["found"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("ensure", ["law", "table"])
 def test_what_is_true_of_a_part_is_not_said_of_all(here, seed, ensure):
@@ -636,6 +641,7 @@ def test_what_is_true_of_a_part_is_not_said_of_all(here, seed, ensure):
     assert f"What it tells after, on {law['of']}" in rows
 
 
+@pytest.mark.long
 def test_a_budget_that_a_part_met_is_not_met_by_all(here):
     """That is a loss, which forbids nothing; it is no chance of the draw either."""
     outcomes = set()

@@ -103,6 +103,7 @@ def test_one_table_in_every_format(in_every_format, monkeypatch):
         assert values(f"a.{name}", {"decimal": ","} if options else {}) == released["f.csv"]
 
 
+@pytest.mark.long
 def test_what_is_not_released_stays_as_it_is(in_every_format, monkeypatch):
     """Outside the key, a semicolon file keeps its bytes, the packages' files their cells."""
     folder, files, _ = in_every_format

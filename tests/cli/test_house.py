@@ -173,6 +173,7 @@ def test_a_table_that_cannot_be_read_again_is_an_error(here, number, monkeypatch
     refused(*RELEASE, pieces=["--out", "o.csv", os.strerror(number), "leave out --report"])
 
 
+@pytest.mark.long
 def test_what_is_not_read_again_is_said_with_its_reason(here, monkeypatch):
     monkeypatch.setattr(provenance, "MOST_BYTES", 1000)
     monkeypatch.setattr(provenance.Kept.unread, "__defaults__", (1000,))
@@ -202,6 +203,7 @@ tables.paired = paused
 """
 
 
+@pytest.mark.long
 @LINUX
 @pytest.mark.parametrize(("sent", "ended"), [(signal.SIGKILL, -9), (signal.SIGHUP, 129)])
 @pytest.mark.parametrize("unnamed", [True, False])
@@ -255,6 +257,7 @@ files._take = taking
     return command(*how, code=stop).returncode
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("force", [(), ("--force",)])
 @pytest.mark.parametrize("place", rest_at_length([1, 0, 6], 1))
 def test_a_set_that_was_cut_off_is_completed_by_the_next_run(place, force, here):
@@ -279,6 +282,7 @@ def test_a_set_that_was_cut_off_is_completed_by_the_next_run(place, force, here)
         assert all(before[Path(name)] != Path(name).read_bytes() for name in NAMES)
 
 
+@pytest.mark.long
 def test_a_set_that_lacks_a_part_is_undone_by_the_next_run(here):
     say(*OTHER)
     before = contents()
@@ -324,6 +328,7 @@ def test_an_interruption_between_names_waits_until_all_are_taken(here, place, fo
     say("verify", "p.json")
 
 
+@pytest.mark.long
 def test_the_set_of_a_process_at_work_is_left_alone(here):
     code = f"""
 import time
@@ -348,6 +353,7 @@ files._take = lambda *_: (print("at it", flush=True), time.sleep(60))
 # ---- two processes, and inputs -----------------------------------------------------------
 
 
+@pytest.mark.long
 def test_of_two_processes_with_one_name_one_is_refused(here):
     """Both see that nothing is there; then both write."""
     code = f"""
@@ -453,6 +459,7 @@ def test_a_house_that_is_there_is_replaced_only_with_force(here):
     assert loaded("o.csv.house.json")["schema"] == "cvxprivacy house 1"
 
 
+@pytest.mark.long
 def test_who_saves_over_a_set_that_was_cut_off_completes_it_before(here):
     assert killed(1, *RELEASE) == -9
     channel = Channel.load(next(p for p in Path().iterdir() if p.name.endswith(".part.c.json")))
@@ -463,6 +470,7 @@ def test_who_saves_over_a_set_that_was_cut_off_completes_it_before(here):
     assert line.startswith("o.csv.house.json: the files of its set")  # which is the same channel
 
 
+@pytest.mark.long
 def test_what_is_another_users_is_left_alone(here, monkeypatch):
     """A journal names any files: who may write into the folder must not have them replaced."""
     assert killed(1, *RELEASE) == -9

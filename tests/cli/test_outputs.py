@@ -56,6 +56,7 @@ def bytes_written(process, folder):
     return 0
 
 
+@pytest.mark.long
 @LINUX
 @pytest.mark.parametrize(("sent", "ended", "code"), rest_at_length([
     (signal.SIGTERM, 143, RUN), (signal.SIGINT, 130, RUN), (signal.SIGKILL, -9, RUN),

@@ -164,6 +164,7 @@ def test_what_is_no_recoding_is_refused_in_one_line(here, options, pieces):
     refused("release", "t.csv", *ROLES, "--key", "town", *options, "--out", "o.csv", pieces=pieces)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cells", rest_at_length([9, 500, 4, 30], 2))
 def test_cells_are_at_most_as_many_and_the_options_printed_are_the_same_problem(here, cells):
     ask = ("release", "t.csv", *ROLES, "--key", "age,town,zone", *HIERARCHY, "--seed", 1)

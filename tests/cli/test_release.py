@@ -98,6 +98,7 @@ def test_a_seed_decides_the_draw_and_none_is_a_fresh_one(kept, here):
         assert stat.S_IMODE((kept / name).stat().st_mode) == 0o600
 
 
+@pytest.mark.long
 def test_the_report_says_what_the_user_must_know(released, monkeypatch):
     folder, words, done = released
     assert (done.returncode, done.stderr) == (0, "")
@@ -234,6 +235,7 @@ def test_a_bad_option(option, value, piece, here):
         refused("release", "t.csv", *base, option, value, pieces=[piece])
 
 
+@pytest.mark.long
 def test_criteria_that_exclude_each_other(here):
     both = ("--criterion", "TCloseness=0", "--criterion", "KeepProbability=1")
     args = ("release", "t.csv", *SEX[:-2], *both)
@@ -353,6 +355,7 @@ TYPED = [  # what is typed, and the arguments that it stands for
 ]  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("budget", rest_at_length([0.9, None], 1))
 @pytest.mark.parametrize(
     ("typed", "options"), some_at_length(TYPED, 7), ids=lambda value: str(value)[:40]
@@ -492,6 +495,7 @@ def test_a_time_limit_leaves_the_best_that_is_proved(here, monkeypatch):
     assert "loose" in say("release", "t.csv", *BOTH, "--time-limit", "60", code=5).out
 
 
+@pytest.mark.long
 def test_an_interrupt_releases_what_is_proved_and_says_so_in_a_line(here):
     write("t.csv", "sex,ill\nM,yes\nF,no\nM,no\nF,yes\nM,yes\n")
     stop = "w.Watch.step = lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)"

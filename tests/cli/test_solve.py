@@ -45,6 +45,7 @@ channel = "s.c"
 """
 
 
+@pytest.mark.long
 def test_a_problem_file_is_what_release_does(here):
     write("p.toml", PROBLEM)
     done = command("solve", "p.toml", cwd=here)
@@ -113,6 +114,7 @@ def test_a_problem_file_is_refused_on_its_line(old, new, line, pieces, here):
     refused("solve", "p.toml", pieces=["p.toml", f"line {line}", *pieces])
 
 
+@pytest.mark.long
 def test_a_problem_file_may_have_as_many_letters_as_a_release(here):
     write("t.csv", "age,sex,ill\n" + "".join(f"{i},a{i},{i % 2}\n" for i in range(5000)))
     write("p.toml", PROBLEM.replace("bins = { age = 10 }\n", ""))
@@ -133,6 +135,7 @@ WRITTEN = [("r.toml", True), ("link/r.toml", False)]
 WRITTEN += sorted({*product(PLACES, (False, True))} - {*WRITTEN})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("path", "full"), rest_at_length(WRITTEN, 1))
 def test_the_problem_written_is_the_one_typed(path, full, here):
     Path("deep").mkdir()

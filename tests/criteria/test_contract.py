@@ -109,6 +109,7 @@ def test_other_constraints_claim_nothing(name):
     assert other.in_words().asks.endswith("holds")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", some_at_length(RULES, 10))
 def test_the_same_rows_have_the_same_value_and_price(name):
     solved = {}
@@ -279,6 +280,7 @@ def test_verdicts_are_those_of_the_definition_in_rationals(name):
     assert {True, False} <= {*held} or name in ("marginal", "mean")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [name for name in RULES if name not in (*CHANCES, "k")])
 def test_rows_alone_give_the_same_verdict_or_none(name):
     undecided = 0
@@ -362,6 +364,7 @@ def test_a_measure_decides_by_what_proofs_read(name):
             assert of(lying, bound).verdict(table).holds is of(measure, bound).verdict(table).holds
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", MEASURES)
 def test_a_measure_that_only_composes_another_is_proved_alike(name):
     measure = MEASURES[name][0]

@@ -190,6 +190,7 @@ def test_two_letters_and_no_epsilon(p, delta):
     assert solution.prices["local_privacy.delta"] == pytest.approx(-p, abs=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", ["metric", "delta"])
 def test_prices_are_slopes(how):
     rng = np.random.default_rng(8)

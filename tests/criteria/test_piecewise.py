@@ -104,6 +104,7 @@ def test_the_price_of_one_number_is_that_of_all_pieces(name, number):
     assert abs(price) > 0.01
 
 
+@pytest.mark.long
 def test_each_entry_has_a_number_of_its_own():
     problem = PROBLEM.with_constraint("change", CONSTRAINTS["each change"])
     prices = problem.solve().prices

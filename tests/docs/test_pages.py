@@ -122,6 +122,7 @@ class Session:
         return all((self.folder / name).is_file() for name in files)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", rest_at_length([p for p in PAGES if shows(p)], 1), ids=called)
 def test_commands_and_code_print_what_is_shown(page, tmp_path, tables):
     """To the number on the whole tables, line by line on what stands in for them."""

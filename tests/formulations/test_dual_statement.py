@@ -114,6 +114,7 @@ CASES = dict(problems())
 NAMES = list(CASES)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", some_at_length(NAMES, 40))
 def test_a_dual_is_worth_what_is_proved(name):
     problem = CASES[name]
@@ -153,6 +154,7 @@ def test_a_dual_is_worth_what_is_proved(name):
 PLAIN = [name for name in CASES if "arth" not in name]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", some_at_length(PLAIN, 40))
 def test_a_program_is_worth_what_its_release_attains(name):
     problem = CASES[name]

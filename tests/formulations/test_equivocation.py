@@ -245,6 +245,7 @@ def test_an_order_of_the_axes_is_no_part_of_the_answer():
         assert one.value == pytest.approx(other.value, abs=4e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", rest_at_length(range(3), 1))
 def test_more_knowledge_never_costs_more(seed):
     """The theorems, for the least value of each quantity at one budget.

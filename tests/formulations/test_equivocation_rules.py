@@ -224,6 +224,7 @@ def test_record_level_anonymity_counts_the_records_of_each_z():
     assert rde(source, cpv.hamming(2), 0.5, criteria=[cpv.KAnonymity(40)]).solve().value >= 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("case", "encoder"), rest_at_length(PAIRS, 1))
 def test_rules_hold_for_what_the_user_reads(case, encoder):
     """KeepProbability, ForbiddenMoves, PreserveMarginal, PreserveMean, Linear of (x, z, x̂)."""
@@ -301,6 +302,7 @@ def test_privacy_of_the_whole_channel(case):
         assert solution.prices[criterion.name] == pytest.approx(slope, rel=2e-2, abs=1e-4)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", rest_at_length(["both", None, "decoder"], 1))
 def test_hidden_attributes_and_sets_of_them_have_bounds_of_their_own(case):
     """I(W_j; what the user holds) of single columns and of pairs, from the law written out."""

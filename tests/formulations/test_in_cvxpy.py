@@ -16,6 +16,7 @@ from tests.lengths import rest_at_length
 SCALED = [name for name in FAST if name != "categorical"]  # its prices are known to twelve digits
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", rest_at_length(FAST, 12))
 def test_solving_it_by_hand_gives_value_and_prices(name):
     referee.by_hand(FAST[name](1.0))
@@ -37,6 +38,7 @@ def test_random_problems_by_hand(name):
     assert solution.lower - 1e-4 * size <= value <= solution.upper + 1e-4 * size
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scale", rest_at_length([1e-9, 1e9], 1))
 @pytest.mark.parametrize("name", SCALED)
 def test_the_unit_of_distortion_changes_nothing(name, scale):
@@ -47,6 +49,7 @@ def test_the_unit_of_distortion_changes_nothing(name, scale):
     assert abs(value - solution.value) <= 1e-5 * size
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", rest_at_length(SCALED, 12))
 def test_prices_are_slopes(name):
     """Against the certified optimum at numbers a little to both sides."""
@@ -131,6 +134,7 @@ def test_a_cap_on_any_quantity_is_a_constraint():
     assert kept.prices["kept"] > 0
 
 
+@pytest.mark.long
 def test_sigma_takes_constraints_too():
     problem = FAST["quadratic"](1.0)
     sigma = problem.variables["Sigma"]

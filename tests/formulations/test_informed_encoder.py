@@ -56,6 +56,7 @@ def informed_release(problem, channel):
     return outcome
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("encoder", rest_at_length(["wx", "x"], 1))
 @pytest.mark.parametrize("name", RULES)
 def test_what_strategies_satisfy_their_letters_do(name, encoder):

@@ -245,6 +245,7 @@ def test_a_problem_of_ones_own() -> None:
         _ = problem.risk + problem.alphabet.risk
 
 
+@pytest.mark.long
 def test_a_curve_under_several_laws() -> None:
     a, b = sources(*tables(np.random.default_rng(2), 2))
     problem = cpv.PrivacyDistortion(a, cpv.hamming(3), budget=0.2, laws=[b])
@@ -329,6 +330,7 @@ def test_it_is_a_value_like_other_problems() -> None:
 # ---- what is refused -------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_what_conflicts_is_told_with_numbers_that_would_do() -> None:
     a, b = sources(*tables(np.random.default_rng(3), 2))
     problem = cpv.PrivacyDistortion(

@@ -58,6 +58,7 @@ def test_many_key_and_confidential_variables(w: int, x: int) -> None:
     check(Q(source, 0.3 * trace(source)).solve(accuracy="high"))
 
 
+@pytest.mark.long
 def test_the_scalar_bound_is_its_closed_form() -> None:
     """R = −½ log(1 − (1 − d)ρ²), and λ = 2σ_X²(1/ρ² − 1 + d) = −dD/dR."""
     rng = np.random.default_rng(1)
@@ -131,6 +132,7 @@ def test_only_what_matters_matters(seed: int) -> None:
         assert abs(middle_of(same) - middle_of(plain)) <= 5e-9, name
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", rest_at_length(range(3), 1))
 def test_less_is_said_where_more_may_be_lost_at_a_falling_price(seed: int) -> None:
     source = random_source(seed, 2, 3)

@@ -170,6 +170,7 @@ DENSITIES = {  # of X on 41 points, of the noise in W = X + N
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", rest_at_length(DENSITIES, 1))
 def test_theorem_2_for_any_law(name):
     """Eqs. 7 and 10: releases of laws with a density leak at least the QGLB, Gaussian or not.

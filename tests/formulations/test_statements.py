@@ -107,6 +107,7 @@ def test_a_constraint_from_below_keeps_its_side():
     assert Q[0, 3].value is None or Q[0, 3].value >= 0
 
 
+@pytest.mark.long
 def test_sigma_is_bounded_from_below_too():
     """Once a row was divided by a negative trace, and said the opposite."""
     sigma = QUADRATIC.variables["Sigma"]

@@ -180,6 +180,7 @@ def test_reverse_water_filling_is_of_the_covariance_itself(
     assert solution.certificate.program.covariance == tuple(map(tuple, reflected(powers)))
 
 
+@pytest.mark.long
 def test_the_closed_bound_is_below_the_value() -> None:
     for seed in range(30):
         rng = np.random.default_rng([4, seed])

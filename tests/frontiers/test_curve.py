@@ -35,6 +35,7 @@ def breakpoint_at(x, lower: float, upper: float, slope: float = 0.0) -> Breakpoi
     return Breakpoint(x, AXIS.bound(x), lower, upper, AXIS.bound(slope))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", rest_at_length(range(50), 5))
 def test_inner_is_never_below_outer_in_exact_arithmetic(seed):
     problem, name = random_problem(seed)
@@ -77,6 +78,7 @@ def test_a_line_is_what_its_multipliers_prove_at_other_numbers(problem, name, pl
             assert curve.outer(other) == pytest.approx(float(proved), rel=1e-9, abs=1e-11)
 
 
+@pytest.mark.long
 def test_the_band_shrinks_at_the_second_order():
     bands = [cpv.frontier(grid(7), points=np.linspace(0.1, 0.8, count)).band for count in (3, 5, 9)]
     for wide, narrow in pairwise(bands):

@@ -72,6 +72,7 @@ def posed(source, rule):
     return cpv.MinimumDistortion(source, d, [rule])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("source", "rule", "ends"), some_at_length(RULES, 4), ids=lambda x: repr(x)[:30]
 )
@@ -113,6 +114,7 @@ def test_a_loosest_value_without_a_direction_is_refused():
             cpv.Parameter(loosens=wrong, loosest=1.0)
 
 
+@pytest.mark.long
 def test_a_conflict_is_searched_the_way_that_is_declared():
     """At k = 38 all must look alike, which the cap on distortion forbids; k would have to fall."""
     rules = [cpv.KAnonymity(79), cpv.Linear([[0, 1, 1], [1, 0, 1], [1, 1, 0]], 0.3)]
@@ -166,6 +168,7 @@ LABELS = {  # what no proof is of, and nothing is computed with
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "rule", rest_at_length([None, cpv.MaximalLeakage(0.4), cpv.TCloseness(0.1)], 1)
 )

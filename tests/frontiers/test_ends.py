@@ -227,6 +227,7 @@ def test_the_middle_among_floats():
 # ---- next to a solved point ----------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("problem", "name"),
     some_at_length(
@@ -356,6 +357,7 @@ def infeasible() -> list[tuple[cpv.ChannelProblem, str, set[str]]]:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("problem", "name", "conflict"), rest_at_length(infeasible(), 3))
 def test_an_infeasible_problem_is_said_to_be_so(problem, name, conflict):
     with pytest.raises(cpv.InfeasibleError, match="cannot hold together") as caught:

@@ -22,6 +22,7 @@ from tests.frontiers.instances import check_exactly, grid, records
 from tests.test_architecture import ROOT, loaded_after
 
 
+@pytest.mark.long
 def test_the_number_of_workers_changes_nothing():
     one, two = (cpv.frontier(grid(5), tol=2e-2, n_jobs=jobs) for jobs in (1, 2))
     assert records(one) == records(two)
@@ -138,6 +139,7 @@ cpv.frontier(grid(7), tol=1e-2, checkpoint=sys.argv[1], progress=stop)
 """
 
 
+@pytest.mark.long
 def test_a_killed_run_resumes_without_solving_again(tmp_path, tasks):
     path = tmp_path / "points.jsonl"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

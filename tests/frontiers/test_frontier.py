@@ -49,6 +49,7 @@ STAIRCASES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("criteria", "name", "falling"), rest_at_length(STAIRCASES, 2))
 def test_monotone_curves_are_staircases(criteria, name, falling):
     problem = least_distortion(*criteria, distortion=D5)

@@ -103,6 +103,7 @@ SMALL = cpv.PrivacyDistortion(
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("problem", "name"),
     some_at_length(

@@ -58,6 +58,7 @@ def solved(request, tmp_path_factory):
     return curve, json.loads(path.read_text(encoding="utf-8"))
 
 
+@pytest.mark.long
 def test_pictures_follow_their_schema(solved):
     _, picture = solved
     VALIDATOR.check_schema(VALIDATOR.schema)

@@ -32,6 +32,7 @@ NAMES = ["Le Cam", "Jensen", "power 1.5", "power 0.3", "terms"]
 JENSEN = [(0.5, 1, 1, 0, 0.5, 0.5), (0.5, 1, 0, 1, 0.5, 0.5)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("seed", range(200, 202))
 def test_optima_are_those_of_cvxpy(name: str, seed: int) -> None:
@@ -328,6 +329,7 @@ def test_a_wrong_sign_in_a_tangent_is_seen(wrong: str, monkeypatch: pytest.Monke
 TERMS_AS_LISTS = [list(row) for row in TERMS]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_a_spoiled_measure_proves_nothing_false(name: str) -> None:
     """Of a class whose floats point the wrong way, both ends are true all the same."""

@@ -132,6 +132,7 @@ def rule_of(name: str, bound: Any, *, each: bool) -> cpv.Criterion:
     return cpv.PerLetter(measure, bound) if each else cpv.LeakageCap(bound, leakage=measure)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("each", [False, True])
 @pytest.mark.parametrize("dyadic", rest_at_length([False, True], 1))
 @pytest.mark.parametrize("name", kinds_of(ALL))
@@ -152,6 +153,7 @@ def test_a_bound_of_what_is_leaked_without_a_release_is_certified(
     assert float(upper) == pytest.approx(solution.upper, abs=1e-10)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name", rest_at_length(["variation", "Sibson 2", "gain", "maximal", "hockey", "guess"], 3)
 )
@@ -169,6 +171,7 @@ def test_next_to_it_the_bound_leaves_little_doubt(name: str) -> None:
         assert solution.certificate.verify()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", kinds_of(["variation", "guess", "gain", "hockey", "Sibson 2"]))
 @pytest.mark.parametrize(
     "others",
@@ -236,6 +239,7 @@ def test_under_each_of_two_laws(name: str, each: bool) -> None:
 # ---- below it --------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("each", [False, True])
 @pytest.mark.parametrize("name", ["guess", "gain", "Sibson 2", "maximal"])
 def test_below_it_nothing_is_feasible_and_what_is_advised_is(name: str, each: bool) -> None:

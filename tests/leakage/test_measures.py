@@ -69,6 +69,7 @@ def test_values_are_those_of_the_definition(name: str, seed: int) -> None:
     assert ceil(outcome) - floor(outcome) < 1e-13
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", MEASURES)
 @given(seed=SEEDS)
 @settings(max_examples=10)
@@ -260,6 +261,7 @@ def test_optima_at_length(name: str) -> None:
         optimum(name, seed)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", MEASURES)
 def test_every_released_letter_is_bounded(name: str) -> None:
     source, d, _ = instance(np.random.default_rng(11))
@@ -303,6 +305,7 @@ def in_bits(x: float) -> float:
     return x * math.log2(x) if x else 0.0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("flip", [0.0, 0.1, 0.3])
 def test_a_fair_bit_through_a_symmetric_channel(flip: float) -> None:
     """W = X a fair bit, error at most D: the crossover D is best for every measure."""

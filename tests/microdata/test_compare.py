@@ -250,6 +250,7 @@ def test_other_flavours_of_frames_and_repeatability(result):
     assert all(named[p.method, p.setting] == p for p in again.points)
 
 
+@pytest.mark.long
 def test_estimators_are_copied_and_seeded():
     methods = {
         "state": masking.AdditiveNoise(0.5, random_state=np.random.default_rng(0)),

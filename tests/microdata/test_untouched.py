@@ -109,6 +109,7 @@ def test_what_chance_shows_is_no_information():
         assert not any(digit in leak.advice(0.1) for digit in "0123456789")
 
 
+@pytest.mark.long
 def test_independent_columns_reveal_nothing():
     rng = np.random.default_rng(1)
     revealed = 0
@@ -118,6 +119,7 @@ def test_independent_columns_reveal_nothing():
     assert revealed <= 8  # of 200, at a level of 1 % for each of two countings
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("values", [4, 40])
 def test_dependent_columns_are_covered(values):
     """Of 300 records, by 200 laws that are drawn; those of 40 values have 2 records per cell."""

@@ -130,6 +130,7 @@ def test_of_a_number_beyond_floats_a_price_is_none_or_enclosed(problem: Any) -> 
     assert outcome.lower <= outcome <= outcome.upper <= 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("budget", rest_at_length([1e-300, 1e-14], 1))
 def test_where_hardly_anything_is_proved_no_price_is(budget: float) -> None:
     rng = np.random.default_rng(0)

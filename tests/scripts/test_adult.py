@@ -85,6 +85,7 @@ def test_script_invariant_pram(run, tables):
     assert (drawn != counts).any()
 
 
+@pytest.mark.long
 def test_script_worst_case_or_average(run, tables):
     ran = run("problems/worst_case_or_average")
     module, result, source = ran.module, ran.result, ran.result.source
@@ -138,6 +139,7 @@ def test_script_worst_case_or_average(run, tables):
         assert slope(near) == pytest.approx(price, rel=0.01)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("constants", rest_at_length([{"SHARES": (0.0, 0.2, 0.8)}, {}], 1))
 def test_script_guessing_adult(run, tables, constants):
     ran = run("problems/guessing_adult", **constants)

@@ -29,6 +29,7 @@ def of_sample(path, picture, *arguments):
     return SimpleNamespace(module=module, result=out.result)
 
 
+@pytest.mark.long
 def test_script_bezzi_fig1(run):
     ran = run("figures/bezzi_fig1")
     people, defects = ran.result.people, ran.result.defects
@@ -104,6 +105,7 @@ def paid(table, ages):
     return cpv.DiscreteSource.from_table(years, sensitive="income", key="age")
 
 
+@pytest.mark.long
 def test_script_bezzi_fig2_4(run, tables, tmp_path):
     if not tables.real:
         checked(of_sample("figures/bezzi_fig2_4", tmp_path / "picture.png", "--quick"))

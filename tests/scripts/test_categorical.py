@@ -9,6 +9,7 @@ import pytest
 from tests.test_architecture import ROOT, script
 
 
+@pytest.mark.long
 def test_script_names(run):
     ran = run("problems/names", "--quick")
     result = ran.result

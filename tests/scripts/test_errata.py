@@ -33,6 +33,7 @@ def test_every_block_has_its_output():
     assert PAGE.count("```python") == PAGE.count("```text") == len(entries()) > 25
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("code", "shown"), entries())
 def test_a_slip_is_shown(code, shown, request):
     if request.node.get_closest_marker("real"):

@@ -45,6 +45,7 @@ def test_script_gaussian_scalar(run):
         assert abs(kept) < 5 / np.sqrt(size)
 
 
+@pytest.mark.long
 def test_script_colored_source(run):
     ran = run("problems/colored_source", "--quick")
     assert ran.differing == set()

@@ -146,6 +146,7 @@ def test_script_compare_maskings(run, tables):
             assert re.search(f"{text} times the optimum", ran.text)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("constants", rest_at_length([{"SHARES": (0.01, 0.06, 0.2, 0.5)}, {}], 1))
 def test_script_census_income(run, tables, constants):
     ran = run("problems/census_income", **constants)

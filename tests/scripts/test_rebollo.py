@@ -155,6 +155,7 @@ def test_sampled_far_enough_the_gaussian_optimum_comes_back():
     assert solution.value == pytest.approx(exact(0.5), abs=1e-5)
 
 
+@pytest.mark.long
 def test_script_rebollo_fig7(run):
     ran = run("figures/rebollo_fig7", "--quick")
     result = ran.result
@@ -188,6 +189,7 @@ def test_script_rebollo_fig7(run):
     assert spread[middle] == pytest.approx(0.25, abs=5e-3)
 
 
+@pytest.mark.long
 def test_script_rebollo_figs8_9(run):
     ran = run("figures/rebollo_figs8_9", "--quick")
     result, table = ran.result, ran.result.table

@@ -208,6 +208,7 @@ def test_a_grid_approaches_gaussian_data_as_fast_as_their_tails_fall():
 # ---- the doubly symmetric binary source --------------------------------------------------
 
 
+@pytest.mark.long
 def test_script_doubly_symmetric_binary(run):
     ran = run("problems/doubly_symmetric_binary")
     assert ran.differing == set()

@@ -379,6 +379,7 @@ def test_check_estimator_of_options(method):
     checks.check_estimator(method)
 
 
+@pytest.mark.long
 @SKIPS
 def test_check_estimator_of_the_optimum():
     # what was not seen together cannot be released: the one check that needs it is expected

@@ -39,6 +39,7 @@ def drawn(law, records, rng):
 # ---- they are above ----------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("kept", [1.0, 0.6])
 @pytest.mark.parametrize("records", rest_at_length([12, 600, 60], 2))

@@ -127,6 +127,7 @@ def test_a_budget_below_the_least_is_proved_infeasible():
         cpv.PrivacyDistortion(source, d, budget=0.4).solve()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("outputs", [2, 18])
 def test_rows_that_contradict_each_other_are_proved_to(outputs):
@@ -142,6 +143,7 @@ def test_rows_that_contradict_each_other_are_proved_to(outputs):
     check(json.loads(json.dumps(solution.certificate.document())))
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("few")
 def test_a_frontier_has_its_band():
     curve = cpv.frontier(problem_of(people()), tol=0.05)
@@ -165,6 +167,7 @@ def odd_problem(seed: int) -> cpv.PrivacyDistortion:
     return cpv.PrivacyDistortion(source, d, budget=budget, criteria=rows, units="nats")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", rest_at_length(range(60), 12))
 def test_odd_laws_have_true_ends(seed, monkeypatch):
     reference = odd_problem(seed).solve(certify=False)
@@ -179,6 +182,7 @@ def test_odd_laws_have_true_ends(seed, monkeypatch):
     assert solution.certificate.verify()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", rest_at_length(range(60), 12))
 def test_each_step_knows_both_ends(seed):
     """By duality the ends in floats never cross but by rounding; no price is negative."""
@@ -219,6 +223,7 @@ def test_time_is_kept_and_the_best_so_far_is_returned():
     assert solution.channel is not None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("priced", [False, True])
 def test_several_bounds_and_a_price_are_kept(priced, monkeypatch):
     source = people()
@@ -306,6 +311,7 @@ def test_a_cost_is_described_alike_either_way(seed, monkeypatch):
     assert " of " in row_by_row
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("few")
 @pytest.mark.parametrize(
     "places", [[10**9], [-1], [1.0], [True], [0, 0], [1, 0]], ids=["far", "low", "x", "b", "2", "o"]
@@ -328,6 +334,7 @@ def test_a_sparse_array_that_is_none_is_refused():
         cpv.Channel(broken, inputs="ab", outputs="ab")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["outputs", "places", "law", "parts"])
 def test_a_plan_is_not_made_of_what_would_take_for_ever(kind):
     # hours, if all of these are one bucket of a dictionary, or are gone through

@@ -80,6 +80,7 @@ def test_the_optimum_is_that_of_all_entries(number, always, monkeypatch):
     assert solution.lower <= few.upper
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", rest_at_length(range(len(PROBLEMS)), 3))
 def test_the_gap_is_no_less_than_what_the_bound_and_the_channel_leave(number):
     program = PROBLEMS[number].program
@@ -94,6 +95,7 @@ def test_the_gap_is_no_less_than_what_the_bound_and_the_channel_leave(number):
         assert matrix.sum(axis=1) == pytest.approx(1.0, abs=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("limit", [3, 150])
 def test_all_entries_follow_where_few_do_not_pay(limit, always, monkeypatch):
     """After few steps, or where outputs multiply, as those of a smooth law between points do."""
@@ -145,6 +147,7 @@ def test_rows_that_contradict_each_other_are_proved_to(bound, always):
     assert int(solution.log[-1].split(": ")[1].split()[0]) < 60
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(12))
 def test_random_programs_end_as_with_all_entries(seed, always, monkeypatch):
     """Of skewed masses, with rows that may contradict each other; no two rounds are alike."""
@@ -169,6 +172,7 @@ def test_random_programs_end_as_with_all_entries(seed, always, monkeypatch):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("views", [("A", "W"), ("W", "A"), ("A",), ()])
 def test_views_are_those_that_the_objective_weighs(views, always, monkeypatch):
     """In the order of its weights, whatever views a program has beside them."""
@@ -193,6 +197,7 @@ def test_a_distortion_without_information_is_solved_so_too(always):
     referee.check(cpv.MinimumDistortion(source, error, criteria=[far]).solve())
 
 
+@pytest.mark.long
 def test_what_steps_on_all_entries_proved_outlasts_the_first_round(always):
     """A stop in a round, of which no gap is known yet, falls back on what came before it."""
     problem, steps = PROBLEMS[0], []

@@ -50,6 +50,7 @@ CASES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CASES)
 def test_it_reaches_what_the_conic_solver_finds(case: str) -> None:
     problem = CASES[case]()
@@ -124,6 +125,7 @@ def campaign(seeds: range) -> tuple[float, float]:
     return sum(settled) / len(settled), median(steps)
 
 
+@pytest.mark.long
 def test_laws_at_random() -> None:
     share, steps = campaign(range(4))
     assert share >= 0.97

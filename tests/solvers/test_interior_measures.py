@@ -62,12 +62,14 @@ def posed(measure: cpv.leakage.Leakage, kind: str, seed: int = 5, share: float =
     return cpv.MinimumDistortion(source, error, [cap if kind == "cap" else per])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", rest_at_length(KINDS, 1))
 @pytest.mark.parametrize("name", kinds_of(OTHERS))
 def test_it_reaches_what_the_conic_solver_finds(name: str, kind: str) -> None:
     referee.check_against_conic(posed(OTHERS[name], kind))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", kinds_of(OTHERS))
 def test_no_conic_solver_is_asked_by_default(name: str) -> None:
     log = posed(OTHERS[name], "budget").solve().log
@@ -152,6 +154,7 @@ def test_recourse_starts_at_its_centre(name: str) -> None:
 # ---- what is degenerate --------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", rest_at_length([1e-6, 1e6], 1))
 @pytest.mark.parametrize("name", kinds_of(OTHERS))
 def test_sizes_of_costs_change_nothing(name: str, size: float) -> None:
@@ -165,6 +168,7 @@ def test_sizes_of_costs_change_nothing(name: str, size: float) -> None:
     assert solution.value == pytest.approx(truth.value, abs=2e-7)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", kinds_of(OTHERS))
 def test_zeros_and_ties(name: str) -> None:
     """Letters that tell W, letters that tell the same, and costs that are equal."""

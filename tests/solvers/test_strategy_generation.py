@@ -42,6 +42,7 @@ def cut_problem(seed: int, most: int):
     return rde(source, d, None if free else budget, most_strategies=most, **options, **bounds)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", rest_at_length([3, 0, 1, 2, 4, 5, 6, 7], 2))
 def test_a_cut_list_encloses_the_optimum_of_the_whole_list(seed, tmp_path):
     """Also under LocalPrivacy and MaximalLeakage: the lower end leaves them out, and is lower."""
@@ -165,6 +166,7 @@ class Stop:
             self.patch.setattr(Watch, "left", 0.0)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:interrupted")
 @pytest.mark.parametrize(
     ("solves", "timed"),

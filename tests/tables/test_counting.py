@@ -96,6 +96,7 @@ def by_hand(columns: dict, asked: dict, edges: dict) -> tuple[list, np.ndarray, 
     return axes, law, np.array([weights[i] for i in kept])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=6, suppress_health_check=[HealthCheck.differing_executors])
 @given(table=tables())
@@ -227,6 +228,7 @@ def test_a_missing_value_is_named_with_its_row_in_memory(kind, nothing):
     assert caught.value.where == (2 if kind in MEMORY else None)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("x", "asked", "text"),

@@ -15,6 +15,7 @@ from tests.lengths import rest_at_length
 COLUMNS = people(300) | {"id": ("int", list(range(300)))}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("missing", ["level", "drop"])
 @pytest.mark.parametrize(

@@ -49,6 +49,7 @@ def test_no_lie_is_believed_at_length() -> None:
     assert tally.refusals["uncertified"] >= 1
 
 
+@pytest.mark.long
 def test_an_order_or_a_unit_changes_no_value() -> None:
     assert passed("gaussian", WHOLE["gaussian"] // 500).verified >= 14
 
@@ -58,6 +59,7 @@ def test_an_order_or_a_unit_changes_no_value_at_length() -> None:
     assert passed("gaussian", WHOLE["gaussian"] // 10).verified >= 180
 
 
+@pytest.mark.long
 @posix
 def test_no_file_starves_the_verifier() -> None:
     passed("malformed", 10)  # at length every twentieth file is a large one
@@ -82,6 +84,7 @@ def test_no_large_file_starves_the_verifier(name: str) -> None:
         assert outcome.bytes <= malformed.SPACE
 
 
+@pytest.mark.long
 @posix
 def test_columns_that_stand_for_all_outputs_are_never_written_out(tmp_path: Path) -> None:
     """A file of L n numbers asks for L n m costs: half a gigabyte of them here, were all made."""

@@ -282,6 +282,7 @@ UNREADABLE: dict[str, bytes] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", UNREADABLE)
 def test_no_traceback_for_what_is_no_document(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "proof.json"

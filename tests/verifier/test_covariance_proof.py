@@ -382,6 +382,7 @@ def test_two_routes_give_one_value(flavour: str) -> None:
     assert case_of(0, flavour).certificate.status == "certified"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("flavour", FLAVOURS)
 def test_the_proof_is_as_tight_in_either_unit(flavour: str) -> None:
     """What is one nat is 1/ln 2 bits, and what is a distortion is what it is."""

@@ -197,6 +197,7 @@ FORGED: dict[str, tuple[Callable[[Document], None], str, str]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", FORGED)
 def test_a_document_of_another_question_is_told(
     name: str, honest: Document, tmp_path: Path

@@ -65,6 +65,7 @@ def near(one: Any, other: float) -> bool:
     return float(one) == pytest.approx(other, rel=1e-6, abs=1e-13)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("entry", NUMBERED)
 def test_other_arithmetic_finds_the_same(entry: Any) -> None:
     document = entry["document"]

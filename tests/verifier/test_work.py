@@ -140,6 +140,7 @@ STARVING = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", STARVING)
 def test_what_would_starve_is_refused_by_its_work(name: str) -> None:
     document = json.loads(malformed.KINDS[name](np.random.default_rng(0), 1_000_000))

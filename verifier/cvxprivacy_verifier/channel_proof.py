@@ -273,7 +273,7 @@ class Evaluation:
         # the greatest, max_i of (C12): which it is need not be known
         for value in others:
             first = first.max(value)
-        return first * self.proof.sign
+        return first if self.proof.sign > 0 else -first
 
     @cached_property
     def terms(self) -> dict[str, arb]:

@@ -54,7 +54,8 @@ class UsefulProof(ChannelProof):
             raise UnprovableError("weights that differ between outputs")
         if any(aux["kind"] != "ratio" for aux in program["auxiliaries"].values()):
             raise UnprovableError("a rule that is not of every letter")
-        self._each, self._all = {}, {}
+        self._each: dict[str, Any] = {}  # rows of every output, and of all of them together
+        self._all: dict[str, Any] = {}
         for name, row in program["rows"].items():
             if row["term"]["weights"]:
                 raise UnprovableError(f"row {name} is not linear")

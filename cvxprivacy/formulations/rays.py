@@ -1,0 +1,142 @@
+"""The base of what is maximised one output at a time: a linear program over rays of its rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from cvxprivacy.errors import InfeasibleError, InputError
+from cvxprivacy.formulations.candidate import candidate_rows
+from cvxprivacy.formulations.channel import ChannelProblem
+from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.compiler import compiled
+from cvxprivacy.programs.expression import Constraint
+from cvxprivacy.programs.side_conditions import Auxiliary, Rule
+from cvxprivacy.programs.useful import RayProgram, UsefulDual, UsefulProgram, plain
+from cvxprivacy.release.channel import Channel
+from cvxprivacy.results.channel import release_of
+from cvxprivacy.results.infeasible import Conflict
+from cvxprivacy.results.recount import table_record
+from cvxprivacy.results.restoration import entry_bounds
+from cvxprivacy.results.solution import Solution
+from cvxprivacy.solvers.driver import Outcome
+from cvxprivacy.solvers.family import Family
+from cvxprivacy.solvers.useful import Master, prover_of, rays_of, solve_useful
+from cvxprivacy.solvers.watch import Watch
+
+__all__ = ["RayProblem"]
+
+
+class RayProblem(ChannelProblem):
+    """A formulation that maximises, over any number of outputs, of which each has rules of its own.
+
+    Its objective is what is leaked in some measures, and ``formulation`` returns it as any other.
+    """
+
+    minimised: ClassVar[bool] = False
+    budget: Any = None
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        for name, group in self.rules.items():
+            for rule in group.values():
+                _refuse_joint(name, rule)
+
+    @cached_property
+    def program(self) -> UsefulProgram:
+        """The canonical data: what solvers see and certificates are about."""
+        objective, terms, statement = self._formulated[0], self.quantities(), self._statement()
+        return compiled(self.alphabet, objective, self.rules, terms, statement, UsefulProgram)
+
+    @property
+    def _writer(self) -> Any:
+        return RayProgram(self.alphabet.lettering, self.budget)
+
+    def _in_cvxpy(self) -> Any:
+        from cvxprivacy.solvers.conic.rays import ray_program
+
+        prover = prover_of(self.program)
+        return ray_program(Master(self.program, rays_of(prover.proof, self.program)))
+
+    # ---- solving -------------------------------------------------------------------------
+
+    def _outcome(self, options: Mapping[str, Any], family: Family | None = None) -> Outcome:
+        return solve_useful(self.program, **options)
+
+    def _candidate(
+        self, candidate: Any, duals: Mapping[str, Any] | None, options: Mapping[str, Any]
+    ) -> tuple[Outcome, float]:
+        if duals is not None:
+            remedy = "leave them out: those of the linear program are taken"
+            raise InputError("duals", "of a program that is not convex", remedy)
+        rows, accuracy = candidate_rows(candidate, self.alphabet), options["accuracy"]
+        outcome = solve_useful(self.program, accuracy=accuracy, candidate=rows)
+        primal = outcome.certificate.primal
+        return outcome, 0.0 if primal is None else float(np.abs(primal.matrix - rows).max())
+
+    def _explained(self, certificate: Any, watch: Watch | None = None) -> InfeasibleError:
+        def other(name: str, value: float) -> ChannelProgram:
+            return plain(self.at(**{name: value}).program)
+
+        return Conflict(
+            certificate, self.alphabet, self.rules, self._criteria(), other, watch
+        ).explained()
+
+    def _solution(self, outcome: Outcome) -> Solution:
+        certificate = outcome.certificate.recorded(
+            table_record(self.source, self.alphabet.encoder_inputs)
+        )
+        program, primal, dual = certificate.program, certificate.primal, certificate.dual
+        duals: dict[str, Any] = {}
+        if isinstance(dual, UsefulDual):
+            duals = {"mass": dual.letters, **dual.multipliers}
+        entries = entry_bounds(self._criteria(), self.rules, self.alphabet)
+        release = None
+        if primal is not None:
+            release = _used(release_of(program, self.alphabet, primal.matrix, entries))
+        return Solution(
+            certificate,
+            title=type(self).__name__,
+            sizes=self._sizes(),
+            release=release,
+            prices={},  # the greatest utility is no convex function of what bounds it
+            duals=duals,
+            posteriors={},
+            log=outcome.log,
+            notes=self._notes(),
+        )
+
+
+def _refuse_joint(name: str, rule: Rule) -> None:
+    """Refuse a rule that is not of every output by itself."""
+    if isinstance(rule, Auxiliary) and rule.kind == "ratio":
+        return
+    if isinstance(rule, Constraint) and rule.linear:
+        bounds = rule.bound if isinstance(rule.bound, tuple) else (rule.bound,)
+        costs = rule.expression.costs
+        alike = costs is None or bool((costs == costs[..., :1]).all())
+        if not rule.per_output or (alike and not any(bounds)):
+            return
+    problem = "a rule that is not linear in every output by itself"
+    remedy = (
+        "use LocalPrivacy, PointwiseMaximalLeakage, LocalInformationPrivacy or linear rows; a cap "
+        "on all that is leaked makes it the privacy funnel, of which nobody has a global optimum"
+    )
+    raise InputError("criteria", problem, remedy, where=name)
+
+
+def _used(channel: Channel) -> Channel:
+    """Return a channel without the outputs that never occur."""
+    some = np.flatnonzero(channel.matrix.any(axis=0))
+    return Channel(
+        channel.matrix[:, some],
+        inputs=channel.inputs,
+        outputs=[channel.outputs[y] for y in some],
+        p_input=channel.p_input,
+        schema=channel.schema,
+        encoder=channel.encoder,
+        arbitrary=channel.arbitrary,
+    )
