@@ -354,6 +354,26 @@ def waters() -> Any:
         yield "spectral", document(program, primal, dual)
 
 
+def useful() -> Any:
+    """Yield the most useful releases under rules of each kind, and with multipliers that are off."""
+    source = cpv.DiscreteSource([[0.3, 0.1, 0.1], [0.05, 0.15, 0.3]])
+    metric = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
+    bound: dict[str, Any] = {"distortion": cpv.hamming(3), "budget": 0.55}
+    for rules, options in (
+        ([cpv.LocalPrivacy(1)], {}),
+        ([cpv.LocalPrivacy(0.5, metric=metric)], bound),
+        ([cpv.PointwiseMaximalLeakage(0.2)], {"utility": cpv.leakage.ChiSquared()}),
+        ([cpv.LocalInformationPrivacy(0.2), cpv.LocalPrivacy(2)], {"about": "w"}),
+    ):
+        honest = json.loads(
+            json.dumps(solved(cpv.MostUsefulRelease(source, rules, **options)).document())
+        )
+        yield "useful", honest
+        letters = [x * 1.25 - 0.125 for x in honest["dual"]["letters"]]
+        off = {**honest, "dual": {**honest["dual"], "letters": letters}, "accuracy": "high"}
+        yield "useful, spoilt", claimed(off)
+
+
 def statements() -> Any:
     """Yield an honest proof of each formulation, criterion and measure."""
     for name, problem in test_dual_statement.problems():
@@ -373,6 +393,8 @@ def corpus() -> Any:
             if honest["dual"] is not None:
                 yield f"{name}, spoilt", spoilt(rng, honest, 0.03)
     yield from statements()
+    for number, (name, value) in enumerate(useful()):
+        yield f"{name} {number}", value
 
 
 def line(name: str, value: Document) -> str:

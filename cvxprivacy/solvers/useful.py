@@ -102,15 +102,16 @@ def prover_of(program: UsefulProgram, accuracy: str = "default") -> UsefulProver
 
 
 def rays_of(proof: UsefulProof, program: UsefulProgram) -> FloatArray:
-    """Return the rays that the verifier will look at, in floats, shape (rays, n), ⟨p, r⟩ = 1."""
+    """Return a constant and the rays that the verifier looks at, shape (rays, n), ⟨p, r⟩ = 1."""
     n = program.n
     if proof.plain:
         assert proof.ratio is not None
         corners = np.arange(2**n)[:, None] >> np.arange(n) & 1
         rays: FloatArray = 1.0 + (float(proof.ratio) - 1.0) * corners.astype(float)
     else:
-        rays = np.zeros((len(proof.vertices), n))
-        for row, (support, entries) in zip(rays, proof.vertices, strict=True):
+        rays = np.zeros((1 + len(proof.vertices), n))
+        rays[0] = 1.0  # which no rule forbids: with it the first linear program is feasible
+        for row, (support, entries) in zip(rays[1:], proof.vertices, strict=True):
             row[list(support)] = [int(x.p) / int(x.q) for x in entries]
     rays /= (rays @ program.mass)[:, None]
     return rays

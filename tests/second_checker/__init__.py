@@ -16,6 +16,7 @@ from tests.second_checker.covariance import Covariance
 from tests.second_checker.hamming import Hamming
 from tests.second_checker.numbers import Refused, need
 from tests.second_checker.spectral import Spectral
+from tests.second_checker.useful import Useful
 from tests.second_checker.water import Water
 
 __all__ = ["KINDS", "Refused", "check", "judged", "program_of", "tolerance"]
@@ -27,6 +28,7 @@ KINDS: dict[str, Any] = {
     "covariance": Covariance,
     "hamming": Hamming,
     "spectral": Spectral,
+    "useful": Useful,
     "water": Water,
 }
 _NONE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
@@ -67,6 +69,14 @@ def check(document: Any) -> tuple[Any, Any, str]:
 
 def judged(document: Any, program: Any) -> tuple[Any, Any, str, dict[str, Any]]:
     """Return what ``check`` does, and an enclosure of every term at the primal."""
+    lower, upper, status, terms = least(document, program)
+    if getattr(program, "greatest", False):  # that of −f
+        lower, upper = -upper, -lower
+    return lower, upper, status, terms
+
+
+def least(document: Any, program: Any) -> tuple[Any, Any, str, dict[str, Any]]:
+    """Return what is known of the least value."""
     try:
         dual, primal = document["dual"], document["primal"]
         accuracy = ACCURACY[document["accuracy"]]
