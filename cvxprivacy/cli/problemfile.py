@@ -64,7 +64,8 @@ costs to withhold a value.
 ``[[criteria]]`` is a ``kind``, any class of ``cvxprivacy.criteria``, with its arguments:
 ``ForbiddenMoves`` with ``mask = [[false, true], …]``, ``PreserveMean`` with ``values``, numbers
 in the order of the letters or a table of letter to number.  ``leakage``, of criteria and of
-formulations that take one, is a ``kind`` of ``cvxprivacy.leakage`` with its own.
+formulations that take one, is a ``kind`` of ``cvxprivacy.leakage`` with its own, and so is the
+``utility`` of a ``MostUsefulRelease``.
 
 ``[solve]`` holds arguments of ``solve``: ``method``, ``solver``, ``accuracy``,
 ``solver_options``, ``time_limit``, ``verbose``, ``certify``.  ``[output]`` holds the paths,
@@ -94,6 +95,7 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.formulations.equivocation import RateDistortionEquivocation
 from cvxprivacy.formulations.minimum_distortion import MinimumDistortion
+from cvxprivacy.formulations.most_useful import MostUsefulRelease
 from cvxprivacy.formulations.privacy_distortion import PrivacyDistortion
 from cvxprivacy.model import distortion
 from cvxprivacy.model.attributes import per_attribute
@@ -103,9 +105,16 @@ from cvxprivacy.results.solution import Solution
 
 __all__ = ["ProblemFile", "read"]
 
-FORMULATIONS = (MinimumDistortion, PrivacyDistortion, RateDistortionEquivocation)
+FORMULATIONS = (
+    *(MinimumDistortion, MostUsefulRelease, PrivacyDistortion, RateDistortionEquivocation),
+)
 _SECTIONS = {"source": "Mapping", "distortion": "Mapping", "criteria": "Sequence[Mapping]"}
-_SECTIONS |= {"leakage": "Mapping", "laws": "Sequence[Mapping]", "after": "str | Sequence[str]"}
+_SECTIONS |= {
+    "leakage": "Mapping",
+    "utility": "Mapping",
+    "laws": "Sequence[Mapping]",
+    "after": "str | Sequence[str]",
+}
 _OUTPUTS = ("certificate", "channel")
 _SOURCES: dict[str, Callable[..., Any]] = {
     "counts": DiscreteSource.from_counts,
@@ -195,8 +204,9 @@ class _Reader(TomlFile):
             values["laws"] = self.laws(values["laws"], table)
         if "after" in values:
             values["after"] = self.channels(values["after"])
-        if "leakage" in values:
-            values["leakage"] = self.leakage(("leakage",), values["leakage"])
+        for name in ("leakage", "utility"):
+            if name in values:
+                values[name] = self.leakage((name,), values[name])
         problem = self.problem(formulation, values)
         options = {k: p for k, p in signature(problem.solve).parameters.items() if k != "progress"}
         settings = self.arguments(("solve",), settings, options)

@@ -121,6 +121,9 @@ def _refuse_joint(name: str, rule: Rule) -> None:
         if not rule.per_output or (alike and not any(bounds)):
             return
     problem = "a rule that is not linear in every output by itself"
+    if isinstance(rule, Constraint) and rule.per_output and rule.expression.weights:
+        remedy = "where a number is 0, pass a small one: perfect privacy is stated as information"
+        raise InputError("criteria", problem, remedy, where=name)
     remedy = (
         "use LocalPrivacy, PointwiseMaximalLeakage, LocalInformationPrivacy or linear rows; a cap "
         "on all that is leaked makes it the privacy funnel, of which nobody has a global optimum"

@@ -11,7 +11,7 @@ Of a channel with columns c_y(s) = p(y | s),
 
 where an output may be taken as often as one likes, and 𝒞 is one polyhedral cone for all of them.  μ
 is convex and homogeneous: each column is split into extreme rays of 𝒞 at no loss, and what is left
-is a linear program over these (U1).
+is a linear program over these (U2).
 """
 
 from __future__ import annotations

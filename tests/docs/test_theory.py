@@ -17,7 +17,7 @@ DERIVED = [page for page in PAGES if page.stem != "index"]
 MODULES = sorted(p for room in (PACKAGE, VERIFIER) for p in room.rglob("*.py"))
 
 TAG = re.compile(r"\\tag\{([^}]*)\}")
-NAME = r"[PCNEG][1-9][0-9]*"
+NAME = r"[PCNEGU][1-9][0-9]*"
 REFERENCE = re.compile(rf"\(({NAME}(?:(?:, |–){NAME})*)\)")
 LETTERS = {
     "channel_program": "P",
@@ -26,6 +26,7 @@ LETTERS = {
     "entries": "E",
     "large_tables": "B",
     "covariance": "G",
+    "useful": "U",
 }
 
 
@@ -82,7 +83,7 @@ def test_the_code_refers_to_equations_that_are_there():
     assert not missing
 
 
-@pytest.mark.parametrize("letter", ["P", "C", "N", "E", "G"])
+@pytest.mark.parametrize("letter", ["P", "C", "N", "E", "G", "U"])
 def test_most_equations_are_lines_of_the_code(letter):
     stated = {name for name in EQUATIONS if name[0] == letter}
     used = stated & set().union(*NAMED.values())

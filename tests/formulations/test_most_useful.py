@@ -190,6 +190,7 @@ def test_letters_without_mass_keep_the_rule():
 
 @pytest.mark.parametrize("rule", [
     cpv.LeakageCap(0.1), cpv.LocalPrivacy(1, delta=0.1), cpv.MaximalLeakage(0.5),
+    cpv.PerfectPrivacy(), cpv.PointwiseMaximalLeakage(0),
     cpv.KeepProbability(0.5), cpv.TCloseness(0.1), cpv.PreserveMarginal(),
 ])  # fmt: skip
 def test_rules_of_all_outputs_together_are_refused(rule):

@@ -54,7 +54,7 @@ def channel_words(program: Mapping[str, Any], infeasible: bool) -> list[str]:
         texts = [f"the greatest of {len(texts):,}, {'; '.join(named)}"]
     matters = any(map(words.matters, parts.values()))
     how, outputs = "minimised", many(words.m, "output")
-    if program["kind"] in MAXIMISED:  # (U2): an output as often as one likes
+    if program["kind"] in MAXIMISED:  # (U1): an output as often as one likes
         how, outputs = "maximised", f"{outputs}, or more of the same"
     return [
         minimised(texts[0], matters, unit, infeasible, how),

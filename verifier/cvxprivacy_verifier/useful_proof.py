@@ -13,7 +13,7 @@ measures, is convex and homogeneous.  So every c_y may be split into extreme ray
   whose vertices are found from every choice of rows and of as many letters and one more.
 
 Rows are rational there, each radius at its worst: that makes 𝒞 wider, which is sound.  Nothing of a
-document says which rays there are.  What is proved is (U3) and (U4) of ``docs/theory/useful.md``.
+document says which rays there are.  What is proved is (U3)–(U5) of ``docs/theory/useful.md``.
 Needs the standard library and python-flint only.
 """
 
@@ -145,7 +145,7 @@ class UsefulProof(ChannelProof):
         """Letters and entries of every vertex, exactly.
 
         Of k letters it is the one solution of ⟨p, c⟩ = 1 and of k − 1 of its rows that hold with
-        equality: rows of full rank go on to a basis.
+        equality (U5): rows of full rank go on to a basis.
         """
         rows, mass = self._rows, [fmpq(x) for x in self.integer_mass]
         vertices: dict[Any, tuple[tuple[int, ...], list[fmpq]]] = {}
