@@ -244,7 +244,8 @@ class ChannelData:
         bounds = bound if isinstance(bound, list) else [bound] * count
         if len(bounds) != count:
             raise UnprovableError(f"{len(bounds)} bounds where {count} are needed")
-        rationals = {b: exactly(b) for b in bounds}  # most rows have one bound for all outputs
+        # most rows have one bound for all outputs; with its type, as True would pass for 1
+        rationals = {b: exactly(b) for _, b in {(type(b), b) for b in bounds}}
         return [rationals[b] for b in bounds]
 
     def unit(self, upper: float) -> float:
