@@ -70,12 +70,12 @@ def test_delta_without_epsilon_is_the_total_variation_exactly():
 
 
 def test_randomised_response_in_closed_form():
-    k, own = 5, 1.3
-    profile = cpv.PrivacyProfile(cpv.mechanisms.randomised_response(range(k), own))
-    for epsilon in (0, 0.4, 1.2, own, 3):
-        expected = max(math.exp(own) - math.exp(epsilon), 0) / (math.exp(own) + k - 1)
+    k, typed = 5, 1.3
+    profile = cpv.PrivacyProfile(cpv.mechanisms.randomised_response(range(k), typed))
+    for epsilon in (0, 0.4, 1.2, typed, 3):
+        expected = max(math.exp(typed) - math.exp(epsilon), 0) / (math.exp(typed) + k - 1)
         assert profile.delta(epsilon) == pytest.approx(expected, abs=1e-12)
-    assert profile.delta(own).upper == 0
+    assert profile.delta(typed).upper == 0
 
 
 def test_what_tells_inputs_apart_for_certain_has_no_epsilon():
