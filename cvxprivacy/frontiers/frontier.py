@@ -568,7 +568,7 @@ class Frontier(Frozen):
             Of the curve and its band; the next one of the axes by default.
         compare : mapping of str to Channel, or sequence of them or of pairs, optional
             Channels in use, each a point with its name where :meth:`compare` says; hollow where
-            it breaks another constraint of the problem.
+            it breaks another constraint of the problem, and none where its number is infinite.
 
         Returns
         -------
@@ -602,8 +602,10 @@ class Frontier(Frozen):
         ax.set_xlabel(f"{name}  (${abscissa}$)" if abscissa else name)
         ax.set_ylabel(f"${self._facts['ordinate']}${unit}")
         for name, row in self.compare(compare).iterrows():
-            at, hollow = (row.iloc[0] / per[0], row["value"] / per[1]), bool(row["breaks"])
-            fill = "none" if hollow else style.VERMILION
+            at = (row.iloc[0] / per[0], row["value"] / per[1])
+            if not math.isfinite(at[0]):  # of no ε
+                continue
+            fill = "none" if row["breaks"] else style.VERMILION
             ax.plot(*at, **{**style.PRACTICE, "ls": "none"}, markerfacecolor=fill)
             ax.annotate(str(name), at, (4, 2), textcoords="offset points", color=style.VERMILION)
         return ax

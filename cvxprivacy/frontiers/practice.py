@@ -66,6 +66,9 @@ def place_of(family: ParametricProblem, channel: Channel, argument: str, name: s
     if not isinstance(problem, ChannelProblem):
         remedy = "compare on a frontier of a channel problem"
         raise InputError(argument, f"channels beside a {type(problem).__name__}", remedy)
+    if problem.alphabet.strategies is not None:  # whose u = 0, 1, … are nobody else's letters
+        remedy = "compare where the user of the release has no side information"
+        raise InputError(argument, "outputs that only a decoder reads", remedy)
     letters = set(problem.alphabet.outputs)
     for label in channel.outputs:
         if label not in letters:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PrivacyProfile"]
 
-ULP = 2.0**-52
+ULP, TINY = 2.0**-52, 2.0**-1000
 PLACES = 201  # at which δ is drawn
 FAR = 20.0  # where a picture ends whose ε is infinite
 
@@ -108,8 +108,10 @@ class PrivacyProfile(Frozen):
 
     @cached_property
     def _distances(self) -> np.ndarray:
-        n = len(self._k)
-        return 1.0 - np.eye(n) if self.metric is None else floats(self.metric)
+        if self.metric is None:
+            return 1.0 - np.eye(len(self._k))
+        # what is apart stays apart, though a float be too coarse for it
+        return np.where(self.metric != 0, np.maximum(floats(self.metric), TINY), 0.0)
 
     def _distance(self, i: int, j: int) -> Fraction:
         return Fraction(int(i != j)) if self.metric is None else rational(self.metric[i, j])
@@ -124,6 +126,7 @@ class PrivacyProfile(Frozen):
         ends = [(floor(value), ceil(value)) for value in balls]
         return Enclosure(max([0.0, *(low for low, _ in ends)]), max([0.0, *(up for _, up in ends)]))
 
+    @np.errstate(over="ignore", invalid="ignore")
     def _greatest(self) -> list[tuple[int, int, int, int]] | None:
         """Return k, k', x, x' of every ratio that floats cannot tell from the greatest.
 

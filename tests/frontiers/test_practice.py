@@ -132,7 +132,36 @@ def test_a_number_that_channels_have_none_of_is_refused():
     under_t = cpv.MinimumDistortion(SOURCE, HAMMING, [cpv.TCloseness(0.1)])
     with pytest.raises(cpv.InputError, match="t_closeness"):
         cpv.frontier(under_t, "t_closeness", points=[0.1]).compare([response(1)])
+    law = np.random.default_rng(1).dirichlet(np.ones(12)).reshape(2, 3, 2)
+    known_to_the_user = cpv.RateDistortionEquivocation(
+        cpv.DiscreteSource(law), cpv.hamming(3), 0.3, side_information="decoder"
+    )
+    letters = cpv.mechanisms.randomised_response(range(3), 1.0)
+    with pytest.raises(cpv.InputError, match="decoder"):
+        cpv.frontier(known_to_the_user, points=[0.3]).compare([letters])
     source = gaussian(1)
     noise = cpv.frontier(cpv.QuadraticGaussian(source, 0.1), points=[0.1])
     with pytest.raises(cpv.InputError, match="QuadraticGaussian"):
         noise.compare([response(1)])
+
+
+def test_of_several_laws_the_worst_counts():
+    other = cpv.DiscreteSource(SOURCE.pmf[:, ::-1])
+    problem = cpv.PrivacyDistortion(SOURCE, cpv.absolute_error(range(5)), 1.0, laws=[other])
+    channel = cpv.mechanisms.exponential(cpv.absolute_error(range(5)), 1.0)
+    row = cpv.frontier(problem, points=[1.0]).compare([channel]).iloc[0]
+    errors = (channel.matrix * np.abs(np.subtract.outer(range(5), range(5)))).sum(axis=1)
+    worst = max(float(law.p_x @ errors) for law in (SOURCE, other))
+    assert row["budget"] == pytest.approx(worst, abs=1e-12)
+
+
+def test_a_channel_without_any_epsilon_is_not_drawn():
+    problem = cpv.MinimumDistortion(SOURCE, HAMMING, [cpv.LocalPrivacy(1.0)])
+    curve = cpv.frontier(problem, "local_privacy", points=[1.0])
+    untouched = cpv.Channel(np.eye(5), inputs=SOURCE.x, outputs=SOURCE.x)
+    row = curve.compare({"untouched": untouched}).iloc[0]
+    assert (row["local_privacy"], row["value"]) == (math.inf, 0)
+    figure, ax = plt.subplots()
+    curve.plot(ax, compare={"untouched": untouched})
+    assert not ax.texts
+    plt.close(figure)

@@ -11,16 +11,17 @@ import pytest
 from hypothesis import given, strategies as st
 
 import cvxprivacy as cpv
+from cvxprivacy.release.draws import numerators
 
 LINE = cpv.absolute_error(range(4))
 
 
 def drawn(seed: int, shape: tuple[int, int]) -> cpv.Channel:
-    """A channel with small entries, and ones that are alike."""
+    """A channel with small entries, and ones that are alike, in multiples of 2⁻⁵²."""
     rng = np.random.default_rng(seed)
     matrix = rng.dirichlet(np.full(shape[1], 0.3), size=shape[0])
     matrix[rng.integers(shape[0])] = matrix[0]
-    matrix = 0.999 * matrix + 0.001 / shape[1]
+    matrix = numerators(0.999 * matrix + 0.001 / shape[1]) / 2.0**52
     return cpv.Channel(matrix, inputs=range(shape[0]), outputs=range(shape[1]))
 
 
