@@ -11,7 +11,8 @@ each law is mixed with a uniform one of a few multiples for each output,
           \quad\text{where}\quad a ≤ e^{ε} b \text{ and } c ≥ \frac{e^{ε} + 1}{e^{ε} - 1},
 
 and what is returned is examined by :class:`~cvxprivacy.PrivacyProfile`, exactly: its own ε is at
-most the one typed.  That moves probabilities by less than 10⁻¹² for each output, at ε ≥ 0.01.
+most the one typed.  At ε ≥ 0.01 that moves no probability by much more than 10⁻¹² for
+each output that there is.
 
 Outputs such as subsets and bits are no letters of a problem: :func:`remap` sends each to the letter
 that costs least, which is what a user of the release would do.

@@ -1,7 +1,7 @@
 """How far off must an address be that hides in its neighbourhood?
 
 Metric privacy (Chatzikokolakis et al., PETS 2013; on maps, Andrés et al., CCS 2013): homes k blocks
-apart are told apart by a factor e^(ε k) at most.  The city of 6 × 6 blocks is made up; d its ways.
+apart are told apart by a factor e^(ε k) at most.  A made-up city of 6 × 6 blocks; d along streets.
 
     minimise    E d(X, X̂)                                        over p(x̂ | x)
     subject to  p(x̂ | x) ≤ e^(ε d(x, x')) p(x̂ | x')              for neighbours, so for all
