@@ -5,6 +5,7 @@ import cvxprivacy_verifier
 
 from . import (
     leakage as leakage,
+    mechanisms as mechanisms,
     plotting as plotting,
     reference as reference,
     study as study,
@@ -93,6 +94,7 @@ from .programs.parameter import Parameter as Parameter
 from .release.channel import Channel as Channel
 from .release.decoder import Decoder as Decoder
 from .release.gaussian import GaussianRelease as GaussianRelease
+from .results.privacy_profile import PrivacyProfile as PrivacyProfile
 from .results.recount import recount as recount
 from .tables import datasets as datasets
 from .tables.bins import Bins as Bins

@@ -9,8 +9,8 @@ import sys
 import cvxprivacy as cpv
 from tests import api
 
-MODULES = {"datasets", "information", "leakage", "one_symbol", "plotting", "reference", "study",
-           "style"}  # fmt: skip
+MODULES = {"datasets", "information", "leakage", "mechanisms", "one_symbol", "plotting",
+           "reference", "study", "style"}  # fmt: skip
 
 
 def test_names_and_signatures_are_those_that_were_promised():

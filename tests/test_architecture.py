@@ -41,6 +41,7 @@ ROOMS = [
     "solvers",
     "release",
     "results",
+    "mechanisms",
     "formulations",
     "frontiers",
     "typing",

@@ -25,7 +25,7 @@ from cvxprivacy.exact import Real
 from cvxprivacy.extras import pd
 from cvxprivacy.files import whole_file
 from cvxprivacy.formulations.problem import Problem
-from cvxprivacy.frontiers import picture, stored
+from cvxprivacy.frontiers import picture, practice, stored
 from cvxprivacy.frontiers.curve import (
     CONCAVE,
     CONVEX,
@@ -494,6 +494,57 @@ class Frontier(Frozen):
         ]
         return pd.DataFrame(rows)
 
+    def compare(self, channels: Any) -> pd.DataFrame:
+        """Return where channels of somebody else lie, and what the optimum is there.
+
+        Each is evaluated as it is drawn by, on the frontier's own law, distortion and measure,
+        exactly or in balls; nothing is repaired.
+
+        Parameters
+        ----------
+        channels : mapping of str to Channel, or sequence of them or of pairs (name, Channel)
+            Of the letters of the problem: outputs such as subsets are first made letters by
+            :func:`cvxprivacy.mechanisms.remap`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each: the parameter's least number that allows it, ``"value"``, the objective
+            there, both rounded up; ``"lower"`` and ``"upper"``, :meth:`outer` and :meth:`inner` at
+            that number; ``"breaks"``, other constraints that are not proved to hold of it.
+
+        Raises
+        ------
+        InputError
+            For what is no channel of the problem, and for a parameter that channels have no number
+            of: it is the right-hand side of a constraint, or the ε of local privacy.
+
+        Examples
+        --------
+        Randomised response is on the frontier of a fair bit that is itself confidential:
+
+        >>> import cvxprivacy as cpv
+        >>> source = cpv.DiscreteSource.identical([0.5, 0.5], x="ab")
+        >>> curve = cpv.frontier(cpv.PrivacyDistortion(source, cpv.hamming("ab"), 0.2), tol=1e-2)
+        >>> response = cpv.mechanisms.randomised_response("ab", 1.0)
+        >>> curve.compare({"ε = 1": response}).iloc[:, :2].round(4)
+               budget   value
+        ε = 1  0.2689  0.1601
+        """
+        named = practice.named_channels(channels, "channels")
+        if named and self._problem is None:
+            remedy = "pass problem= to Frontier.load"
+            raise InputError("problem", "the frontier was loaded without it", remedy)
+        rows = {}
+        for name, channel in named.items():
+            assert self._problem is not None
+            place = practice.place_of(self._problem, channel, "channels", name)
+            x = place.x.upper
+            ends = (self.outer(x), self.inner(x)) if math.isfinite(x) else (math.nan, math.nan)
+            rows[name] = (x, place.value.upper, *ends, ", ".join(place.breaks))
+        columns = [self.parameter, "value", "lower", "upper", "breaks"]
+        return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+
     def plot(
         self,
         ax: Axes | None = None,
@@ -501,6 +552,7 @@ class Frontier(Frozen):
         per: tuple[float, float] = (1.0, 1.0),
         label: str = "",
         color: str | None = None,
+        compare: Any = (),
     ) -> Axes:
         """Draw the solved points and the band between the two curves.
 
@@ -514,11 +566,19 @@ class Frontier(Frozen):
             Of the curve, for a legend.
         color : str, optional
             Of the curve and its band; the next one of the axes by default.
+        compare : mapping of str to Channel, or sequence of them or of pairs, optional
+            Channels in use, each a point with its name where :meth:`compare` says; hollow where
+            it breaks another constraint of the problem, and none where its number is infinite.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes, with their labels.
 
         Raises
         ------
         InputError
-            If nothing is feasible.
+            If nothing is feasible, or as :meth:`compare` does.
         """
         if ax is None:
             import matplotlib.pyplot as plt
@@ -541,6 +601,13 @@ class Frontier(Frozen):
         name, abscissa = self.parameter.replace("_", " "), self._facts["abscissa"]
         ax.set_xlabel(f"{name}  (${abscissa}$)" if abscissa else name)
         ax.set_ylabel(f"${self._facts['ordinate']}${unit}")
+        for name, row in self.compare(compare).iterrows():
+            at = (row.iloc[0] / per[0], row["value"] / per[1])
+            if not math.isfinite(at[0]):  # of no ε
+                continue
+            fill = "none" if row["breaks"] else style.VERMILION
+            ax.plot(*at, **{**style.PRACTICE, "ls": "none"}, markerfacecolor=fill)
+            ax.annotate(str(name), at, (4, 2), textcoords="offset points", color=style.VERMILION)
         return ax
 
     def _repr_html_(self) -> str:

@@ -12,6 +12,7 @@ __all__ = ["MODULES", "public_names"]
 
 MODULES = (
     "cvxprivacy.leakage",
+    "cvxprivacy.mechanisms",
     "cvxprivacy.plotting",
     "cvxprivacy.reference",
     "cvxprivacy.study",
