@@ -55,6 +55,16 @@ class Matching:
     partly: int
     gone: int
 
+    @property
+    def apart(self) -> int:
+        """How many are drawn without earlier letters."""
+        return self.new + self.changed + self.partly
+
+    def __str__(self) -> str:
+        parts = [f"{self.matched:,} records in all", f"{self.new:,} new", f"{self.gone:,} gone"]
+        parts += [f"{self.changed:,} changed"] if self.changed else []
+        return ", ".join([*parts, *([f"{self.partly:,} in some"] if self.partly else [])])
+
 
 class Sequel(Frozen):
     """What draws a further release of a table.
@@ -67,7 +77,7 @@ class Sequel(Frozen):
         p(x̂ | x), of records that are new: of the same problem without.
     after : Channel, or several
         Of the earlier releases, as in the problem.
-    released : frame in memory, or several
+    released : frame in memory or DuckDB relation, or several
         The earlier tables, in the same order.
     row_id : column name
         Which names each record, in all tables.
@@ -203,7 +213,7 @@ class Sequel(Frozen):
 
     def _letters_of(self, frame: Any, channel: Channel, argument: str) -> dict[str, Any]:
         """Return the letter of each name in an earlier table."""
-        table = in_memory(frame, argument)
+        table = _table(frame, argument)
         for name in (self.row_id, *self.schema.key):
             present(name, table.columns, argument)
         names = _names(python_values(table[self.row_id]), argument)
@@ -258,9 +268,9 @@ def _is_relation(frame: Any) -> bool:
     return isinstance(as_narwhals(frame), nw.LazyFrame)
 
 
-def _table(frame: Any) -> nw.DataFrame[Any]:
+def _table(frame: Any, argument: str = "frame") -> nw.DataFrame[Any]:
     """Return a frame in memory; a relation of DuckDB is collected."""
-    table = as_narwhals(frame)
+    table = as_narwhals(frame, argument)
     if isinstance(table, nw.LazyFrame) and table.implementation.is_duckdb():
         return collect(lambda: table)
-    return in_memory(frame, "frame")
+    return in_memory(frame, argument)

@@ -187,8 +187,8 @@ def test_what_makes_no_sequel_is_refused():
     refused(lambda: sequel(alone=ALONE.relabelled([1, 2, 3])), "alone", "other letters")
     made = sequel()
     refused(lambda: made.matching(TABLE.drop(columns="id")), "row_id", "'id'")
-    refused(lambda: made.matching(TABLE.assign(id=1)), "row_id", "names records 0 and 1")
-    refused(lambda: made.apply(TABLE.assign(age=21), seed=1), "values", "no input")
+    refused(lambda: made.matching(TABLE.assign(id=1)), "row_id", "records 0 and 1", where=1)
+    refused(lambda: made.apply(TABLE.assign(age=21), seed=1), "values", "no input", where=0)
     refused(lambda: made.apply(TABLE, seed=1, row_id="ill"), "row_id", "another column")
     assert "after 1" in repr(made)
 
