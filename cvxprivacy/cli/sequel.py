@@ -30,7 +30,7 @@ from cvxprivacy.microdata.released_law import ReleasedLaw
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.release.channel import Channel
-from cvxprivacy.release.sequel import Matching, Sequel
+from cvxprivacy.release.sequel import Matching, Sequel, earlier_letters, names_of
 from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.text import aligned, cells
 from cvxprivacy_verifier.wording import many
@@ -77,6 +77,18 @@ class SequelReleasing(Releasing):
             self._released(table, channel)
             for (table, _), channel in zip(pairs, self.after, strict=True)
         ]
+        self._match()
+
+    def _match(self) -> None:
+        """Refuse tables that share no record, before anything is solved for."""
+        key, row_id = self.schema.key, str(self.row_id)
+        with self._named_options():
+            letters = earlier_letters(self.tables, self.after, key, row_id)
+        names = names_of(self.schema.counted_records(self.frame), row_id, "row_id")
+        if not any(all(name in table for table in letters) for name in names):
+            problem = f"no record is in {cells(self.options['after'])}, too"
+            remedy = f"name the column that identifies a record in all; {row_id!r} does not"
+            raise InputError("--row-id", problem, remedy, value=row_id)
 
     def _released(self, path: str, channel: Channel) -> Any:
         """Return the columns of an earlier table that are needed."""
@@ -102,13 +114,13 @@ class SequelReleasing(Releasing):
             if name == "released" and error.where is not None:
                 path += f", record {int(error.where) + 1:,}"
             if name == "after" and "no input" in problem:
-                remedy = "use the key, --bins, --group, --level and --top of that release; a value "
-                remedy += "that it did not have is put into a band or group that it had"
+                remedy = "use the key, --bins, --group, --level and --top of that release, and "
+                remedy += "release records of a value that it did not have by themselves"
             argument = f"--{option.replace('_', '-')} {path}"
             raise InputError(argument, problem, remedy, value=error.value) from None
 
     def solve(self) -> None:
-        """Match the records; find the channel of what all tell together, and of new records."""
+        """Find the channel of what all tell together, and that of new records."""
         super().solve()
         options = self.options
         with steps() as on_step:
@@ -118,15 +130,10 @@ class SequelReleasing(Releasing):
         together, alone = self.solution.channel, self.alone.channel
         assert together is not None
         assert alone is not None
-        with self._named_options():
-            self.sequel = Sequel(
-                together, alone, after=self.after, released=self.tables, row_id=self.row_id
-            )
+        self.sequel = Sequel(
+            together, alone, after=self.after, released=self.tables, row_id=self.row_id
+        )
         self.matching = self.sequel.matching(self.schema.counted_records(self.frame))
-        if not self.matching.matched:
-            problem = f"no record is in {cells(options['after'])}, too"
-            remedy = f"name the column that identifies a record in all; {self.row_id!r} does not"
-            raise InputError("--row-id", problem, remedy, value=self.row_id)
         if not self.matching.apart:  # nobody goes through the second channel
             self.targets = {k: v for k, v in self.targets.items() if k not in self._beside()}
 
@@ -162,17 +169,17 @@ class SequelReleasing(Releasing):
     @property
     def code(self) -> int:
         """The exit code, of the worse of both solutions."""
-        return super().code or CODES[self.alone.status]
+        return super().code or (CODES[self.alone.status] if self.matching.apart else 0)
 
     def _completed(self, facts: dict[str, Any]) -> dict[str, Any]:
         """Return a report with what all releases tell, and of which records that is proved."""
         names = [Path(path).name for path in self.options["after"]]
-        told = _told(self.sequel, self.source, self.options["units"])
+        rows = _leaked(self.sequel, self.source, self.options["units"])
         sequel = {
             "after": names,
             "units": self.options["units"],
             **asdict(self.matching),
-            "told": told,
+            "told": rows,
             "new_records": {
                 name: getattr(self.alone, name) for name in ("status", "lower", "upper")
             },
@@ -184,11 +191,11 @@ class SequelReleasing(Releasing):
     def text(self) -> str:
         """What is reported, in words."""
         sequel = self.document["sequel"]
-        told = aligned([(f"  {row['name']}", row["words"]) for row in sequel["told"]])
+        rows = aligned([(f"  {row['name']}", row["words"]) for row in sequel["told"]])
         lines = [
             f"{self.table} after {cells(sequel['after'])}: {self.matching}",
             "what they tell, of a record that is in all of them:",
-            *told,
+            *rows,
             super().text,
         ]
         new = [f"of a record that is new: {self.alone}"] if self.matching.apart else []
@@ -320,7 +327,7 @@ def _averaged(sequel: Sequel, matching: Matching) -> Channel:
     return alone._with(matrix=share * rows[0] + (1 - share) * rows[1])
 
 
-def _told(sequel: Sequel, source: DiscreteSource, units: str) -> list[dict[str, Any]]:
+def _leaked(sequel: Sequel, source: DiscreteSource, units: str) -> list[dict[str, Any]]:
     """Return what each release tells, all together, and all if this one were drawn by itself.
 
     Information about W by the law of the table, each between two proved ends.
@@ -333,13 +340,14 @@ def _told(sequel: Sequel, source: DiscreteSource, units: str) -> list[dict[str, 
         w=joint.w, x=[(x, z) for x in joint.x for z in joint.z],
     )  # fmt: skip
     paired = [(*letter[:-2], letter[-2:]) for letter in together.inputs]
-    seen = together._with(inputs=[letter if len(letter) > 1 else letter[0] for letter in paired])
+    inputs = [letter if len(letter) > 1 else letter[0] for letter in paired]
+    of_pairs = Channel(together.matrix, inputs=inputs, outputs=together.outputs)
     enclosures = {
         f"earlier release {i + 1}" if len(sequel.after) > 1 else "the earlier release":
             _information(source, channel, units=units, encoder=channel.encoder)
         for i, channel in enumerate(sequel.after)
     }  # fmt: skip
-    enclosures["this one"] = _information(pairs, seen, units=units, encoder=encoder)
+    enclosures["this one"] = _information(pairs, of_pairs, units=units, encoder=encoder)
     after: dict[str, Any] = {"after": sequel.after, "units": units, "encoder": encoder}
     enclosures["all together"] = _information(source, together, **after)
     enclosures["all together, were this one drawn by itself"] = _information(
@@ -360,9 +368,10 @@ def _information(source: DiscreteSource, channel: Channel, **options: Any) -> tu
     """Return the ends of I(W; what is released) of a channel, in balls."""
     free = Distortion(np.zeros((len(source.x), len(channel.outputs))), outputs=channel.outputs)
     problem = PrivacyDistortion(source, free, budget=1.0, **options)
-    known = {*problem.alphabet.inputs}
-    chosen = [i for i, letter in enumerate(channel.inputs) if letter in known]
-    rows = channel._with(matrix=channel.matrix[chosen], inputs=[channel.inputs[i] for i in chosen])
+    places = {letter: i for i, letter in enumerate(channel.inputs)}
+    inputs = [letter for letter in problem.alphabet.inputs if letter in places]
+    matrix = channel.matrix[[places[letter] for letter in inputs]]
+    rows = Channel(matrix, inputs=inputs, outputs=channel.outputs)
     prover = Prover(problem.program)
     prover.offer_channel(candidate_rows(rows, problem.alphabet))
     return prover.terms["risk"]
@@ -371,11 +380,11 @@ def _information(source: DiscreteSource, channel: Channel, **options: Any) -> tu
 def _statements(matching: Matching, names: Sequence[str], bound: bool) -> list[str]:
     """Return of which records the proofs are, and of which they are not."""
     tables = cells(names)
+    new = ", and, as a program of its own, of a record that is new" * bool(matching.apart)
     lines = [
         "what is proved is of the law of this table: of a record of it whose letters in "
-        f"{tables} were drawn from the key value that it has now, and, as a program of its own, of "
-        "a record that is new; it is not of the records in all tables alone, whose shares may "
-        "differ",
+        f"{tables} were drawn from the key value that it has now{new}; it is not of the records in "
+        "all tables alone, whose shares may differ",
         f"the key values behind {tables} are not known: of a record whose value changed since, to "
         "one that may have the same letter, nothing is proved, and none is counted",
         "who has all tables sees which records are new or gone: what that tells is not counted",

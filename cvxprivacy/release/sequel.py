@@ -27,7 +27,7 @@ from cvxprivacy.tables.labels import written
 from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.validation import present
 
-__all__ = ["Matching", "Sequel", "joined", "purpose"]
+__all__ = ["Matching", "Sequel", "earlier_letters", "joined", "names_of", "purpose"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,13 @@ class Matching:
         In some of them only.
     gone : int
         Names of earlier tables that are not in this one.
+
+    Examples
+    --------
+    :meth:`Sequel.matching` returns one:
+
+    >>> print(Matching(matched=2, new=1, changed=0, partly=0, gone=2))
+    2 records in all, 1 new, 2 gone
     """
 
     matched: int
@@ -132,11 +139,7 @@ class Sequel(Frozen):
             remedy = "solve the same problem with after= and without"
             raise InputError("alone", "it sees or releases other letters", remedy)
         self.schema: TableSchema = schema
-        names = ["released"] if len(tables) == 1 else [f"released[{i}]" for i in range(len(tables))]
-        self.letters = [
-            self._letters_of(table, channel, name)
-            for table, channel, name in zip(tables, self.after, names, strict=True)
-        ]
+        self.letters = earlier_letters(tables, self.after, schema.key, self.row_id)
 
     def __repr__(self) -> str:
         return f"Sequel({self.together!r}, {self.alone!r}, after {len(self.after)})"
@@ -190,8 +193,7 @@ class Sequel(Frozen):
 
     def _matched(self, table: nw.DataFrame[Any]) -> tuple[Matching, np.ndarray, np.ndarray]:
         """Return the counts, each record's row in its channel, and whether that is the first."""
-        present(self.row_id, table.columns, "row_id")
-        names = _names(python_values(table[self.row_id]), "row_id")
+        names = names_of(table, self.row_id, "row_id")
         groups = self.schema.input_columns(self.alone.encoder)
         parts = [self.schema.letters(table, group) for group in groups]
         inputs = parts[0] if len(parts) == 1 else list(zip(*parts, strict=True))
@@ -211,20 +213,26 @@ class Sequel(Frozen):
         gone = len({name for letters in self.letters for name in letters} - {*names})
         return Matching(**counts, gone=gone), rows, matched
 
-    def _letters_of(self, frame: Any, channel: Channel, argument: str) -> dict[str, Any]:
-        """Return the letter of each name in an earlier table."""
+
+def earlier_letters(
+    tables: Sequence[Any], after: Sequence[Channel], key: Sequence[str], row_id: str
+) -> list[dict[str, Any]]:
+    """Return the letter of each name in each earlier table, whose channel released it."""
+    letters = []
+    for place, (frame, channel) in enumerate(zip(tables, after, strict=True)):
+        argument = "released" if len(tables) == 1 else f"released[{place}]"
         table = _table(frame, argument)
-        for name in (self.row_id, *self.schema.key):
+        for name in (row_id, *key):
             present(name, table.columns, argument)
-        names = _names(python_values(table[self.row_id]), argument)
-        letters = TableSchema(self.schema.key).letters(table, self.schema.key)
+        released = TableSchema(tuple(key)).letters(table, key)
         outputs = {*channel.outputs}
-        for i, letter in enumerate(letters):
+        for i, letter in enumerate(released):
             if letter not in outputs:
                 problem = f"{letter!r} is no letter that its channel releases"
                 remedy = "pass the channel that released this table"
                 raise UnknownValueError(argument, problem, remedy, where=i, value=letter)
-        return dict(zip(names, letters, strict=True))
+        letters.append(dict(zip(names_of(table, row_id, argument), released, strict=True)))
+    return letters
 
 
 def joined(letters: Sequence[Any]) -> Any:
@@ -250,10 +258,11 @@ def _digest(channel: Channel) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _names(names: Sequence[Any], argument: str) -> list[str]:
-    """Return names as text; one that is missing or names two records is refused."""
-    first: dict[str, int] = {}
-    for i, name in enumerate(names):
+def names_of(frame: Any, row_id: str, argument: str) -> list[str]:
+    """Return the names of records as text; one that is missing or names two is refused."""
+    table, first = _table(frame, argument), dict[str, int]()
+    present(row_id, table.columns, argument)
+    for i, name in enumerate(python_values(table[row_id])):
         if is_missing(name):
             raise InputError(argument, "a missing name", "name every record", where=i)
         other = first.setdefault(text_of(name), i)
