@@ -133,7 +133,8 @@ class SequelReleasing(Releasing):
         self.sequel = Sequel(
             together, alone, after=self.after, released=self.tables, row_id=self.row_id
         )
-        self.matching = self.sequel.matching(self.schema.counted_records(self.frame))
+        counted = self.schema.counted_records(self.frame)
+        self.matching, self.fits = self.sequel.matching(counted), self.sequel.fits(counted)
         if not self.matching.apart:  # nobody goes through the second channel
             self.targets = {k: v for k, v in self.targets.items() if k not in self._beside()}
 
@@ -183,7 +184,7 @@ class SequelReleasing(Releasing):
             "new_records": {
                 name: getattr(self.alone, name) for name in ("status", "lower", "upper")
             },
-            "statements": _statements(self.matching, names, all(self.bound)),
+            "statements": _statements(self.matching, names, all(self.bound), self.fits),
         }
         return {**facts, "sequel": sequel, "notes": [*facts["notes"], *sequel["statements"]]}
 
@@ -377,7 +378,7 @@ def _information(source: DiscreteSource, channel: Channel, **options: Any) -> tu
     return prover.terms["risk"]
 
 
-def _statements(matching: Matching, names: Sequence[str], bound: bool) -> list[str]:
+def _statements(matching: Matching, names: Sequence[str], bound: bool, fits: bool) -> list[str]:
     """Return of which records the proofs are, and of which they are not."""
     tables = cells(names)
     new = ", and, as a program of its own, of a record that is new" * bool(matching.apart)
@@ -401,6 +402,12 @@ def _statements(matching: Matching, names: Sequence[str], bound: bool) -> list[s
         )
     if len(names) > 1:
         lines.append(f"{tables} have to be drawn independently: by a seed of its own each")
+    if not fits:
+        lines.append(
+            f"the letters in {tables} are not such as the channels draw of today's values: another "
+            "channel, one seed for several tables, or many values that changed; find out which, as "
+            "nothing is proved of such records"
+        )
     if not bound:
         lines.append(
             f"that the channels are those of {tables} was not checked: no house file beside them "

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import chdtri
 
 from cvxprivacy.errors import InputError, UnknownValueError
 from cvxprivacy.exact import is_sparse
@@ -28,6 +29,9 @@ from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.validation import present
 
 __all__ = ["Matching", "Sequel", "earlier_letters", "joined", "names_of", "purpose"]
+
+LEAST = 5.0  # records expected in a cell that counts by itself
+LEVEL = 1e-9  # at which letters are told not to be of their channels
 
 
 @dataclass(frozen=True)
@@ -153,6 +157,32 @@ class Sequel(Frozen):
             With the columns that the channels were made from.
         """
         return self._matched(_table(frame))[0]
+
+    def fits(self, frame: Any) -> bool:
+        """Tell whether the earlier letters are such as their channels draw of today's values.
+
+        Pearson's χ² of the records that are matched, given their values, at a level of 1e-9; cells
+        that fewer than five records are expected in count as one.  Letters of another channel do
+        not fit, nor those of two releases by one seed, nor of many values that changed.
+
+        Parameters
+        ----------
+        frame : frame in memory, or DuckDB relation
+            As of :meth:`matching`.
+        """
+        _, rows, matched = self._matched(_table(frame))
+        law = self.together._prior()
+        counts = np.bincount(rows[matched], minlength=len(law)).astype(float)
+        numbers: dict[Any, int] = {}
+        of = [numbers.setdefault(letter[:-1], len(numbers)) for letter in self.together.inputs]
+        records, masses = np.bincount(of, counts), np.bincount(of, law)
+        expected = law * np.divide(records, masses, out=np.zeros_like(masses), where=masses > 0)[of]
+        rare = expected < LEAST
+        expected = np.append(expected[~rare], expected[rare].sum())
+        observed = np.append(counts[~rare], counts[rare].sum())
+        there = expected > 0
+        statistic = ((observed - expected)[there] ** 2 / expected[there]).sum()
+        return bool(statistic <= chdtri(max(int(there.sum()), 1), LEVEL))
 
     def apply(self, frame: Any, *, seed: Any, row_id: Hashable | None = None) -> Any:
         """Draw a released letter for each record.

@@ -173,6 +173,9 @@ def test_several_earlier_tables(here):
     assert (facts["sequel"]["matched"], facts["sequel"]["partly"]) == (1400, 1500)
     assert facts["sequel"]["after"] == ["jan.csv", "dec.csv"]
     assert any("seed of its own" in note for note in facts["notes"])
+    assert not any("not such as" in note for note in facts["notes"])
+    again = report(*sequel("--out", "b.csv", earlier=EARLIER * 2))  # one draw is not two
+    assert any("not such as the channels draw" in note for note in again["notes"])
 
 
 def test_all_are_matched_where_none_is_new(here):

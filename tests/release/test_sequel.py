@@ -142,6 +142,22 @@ def test_several_earlier_tables():
     assert share == pytest.approx(0.75, abs=0.02)
 
 
+def test_letters_that_are_not_of_their_channels():
+    assert sequel().fits(TABLE)
+    assert not sequel(released=JANUARY.assign(id=JANUARY["id"].to_numpy()[::-1])).fits(TABLE)
+    other = solved(TABLE, 0.3).channel
+    assert not sequel(released=other.apply(TABLE, seed=5, row_id="id")).fits(TABLE)
+    moved = TABLE.assign(age=TABLE["age"].replace(60, 40))
+    assert not sequel().fits(moved)
+    together = solved(TABLE, 0.25, after=[FIRST, other]).channel
+    for seed, independent in ((5, False), (77, True)):
+        december = other.apply(TABLE, seed=seed, row_id="id")
+        both = {"after": [FIRST, other], "released": [JANUARY, december]}
+        assert sequel(together=together, **both).fits(TABLE) is independent
+    few = sequel().fits(TABLE[:3])
+    assert few
+
+
 def test_an_encoder_that_sees_w():
     options = {"encoder": "wx"}
     together = solved(TABLE, 0.25, after=FIRST, **options).channel
