@@ -154,6 +154,21 @@ class Catalogued(click.Command):
     metavar="PROBABILITY",
     help=f"Of the bound on the population's risk, with --holdout; {shared.LEVEL:g} by default.",
 )
+@click.option(
+    "--after",
+    multiple=True,
+    type=click.Path(),
+    metavar="RELEASED",
+    help="An earlier release of the same records, or several, drawn by seeds of their own: what "
+    "all tell together is minimised, and proved.  Records are matched by --row-id.",
+)
+@click.option(
+    "--after-channel",
+    multiple=True,
+    type=click.Path(),
+    metavar="CHANNEL",
+    help="The channel that `release --channel` kept of each, in the same order.",
+)
 @shared.as_json()
 @shared.force
 @shared.drawn
@@ -169,13 +184,19 @@ def release(
     text table stays as it is.  SPSS, Stata and .xpt tables keep their labels and missing values;
     these and workbooks can be released as .csv, .parquet or .xlsx, too.
     """
+    again = bool(options["after"] or options["after_channel"])
     if options["noise"]:
+        if again:
+            remedy = "leave out either: a sequel is of groups, not of numbers"
+            raise InputError("--after", "with --noise", remedy)
         from cvxprivacy.cli.noise import release_noise
 
         release_noise(table, reading, seed, options)
     from cvxprivacy.cli.releasing import Releasing
+    from cvxprivacy.cli.sequel import SequelReleasing
 
-    work = Releasing(table, reading, seed, row_id, options)
+    kind = SequelReleasing if again else Releasing
+    work = kind(table, reading, seed, row_id, options)
     work.count()
     work.solve()
     work.draw()
@@ -212,6 +233,9 @@ def apply(
         problem = "the channel does not know a table's columns"
         raise InputError("channel", problem, "pass one that `release --channel` kept")
     opened = open_table(table, reading, recorded=kept.schema.reading, out=out)
+    if kept.schema.earlier:
+        problem = "it draws with the letters of earlier releases, which this command does not read"
+        raise InputError("channel", problem, "run `cvxprivacy release --after` again")
     if kept.decoder is not None:
         problem = "it releases letters u that a user decodes with Z, which this command cannot do"
         raise InputError("channel", problem, "apply it in Python: Channel.apply, Decoder.apply")

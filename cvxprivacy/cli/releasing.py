@@ -86,12 +86,18 @@ class Releasing:
         self.targets = {name: options[name] for name in ("out", "certificate", "channel")}
         self.targets["problem-out"] = options["problem_out"]
         self.reports = report_targets(options["report"])
+        self.targets |= self._beside()
         self.targets |= self.reports
-        refuse_unwritable(self.targets, table, *mapping_files(options["recoding"]))
+        inputs = [*mapping_files(options["recoding"]), *options["after"], *options["after_channel"]]
+        refuse_unwritable(self.targets, table, *inputs)
         self.house = House.of(self.targets, table)
         _refuse_with_holdout(options)
         if options["ensure"] == "table" and self.targets["out"] is None:
             raise InputError("--ensure", "no table is drawn", "pass --out, the released table")
+
+    def _beside(self) -> dict[str, str]:
+        """Return the paths of further files."""
+        return {}
 
     def count(self) -> None:
         """Read and count the table, and state the problem."""
@@ -142,14 +148,15 @@ class Releasing:
         """Write every file that is wanted, together or not at all."""
         solved, certificate = self.solution.channel, self.solution.certificate
         assert solved is not None
-        channel = solved if self.drawn is None else self.drawn.channel
-        self.copied = self._copied(channel) if self.options["untouched"] else None
-        table = (self.opened, channel, self.targets["out"], self.schema.columns)
+        drawing, law = self._channels
+        self.copied = self._copied(law) if self.options["untouched"] else None
+        table = (self.opened, drawing, self.targets["out"], self.schema.columns)
         files = [
             released_output(*table, self.seed, self.row_id),
             Output("certificate", self.targets["certificate"], certificate.write, private=True),
             Output("channel", self.targets["channel"], solved.write, private=True),
             Output("problem-out", self.targets["problem-out"], lambda f: f.write(self.stated)),
+            *self._outputs(),
         ]
         self.kept = Kept(files)
         self.house.entries |= {} if self.split is None else {"split": self.split}
@@ -159,6 +166,17 @@ class Releasing:
                  "records": records} for old, new, records in self.drawn.merging.moves
             ]  # fmt: skip
         write_all([*self.kept.outputs, *report_outputs(self.reports, self._facts)], self.house)
+
+    @property
+    def _channels(self) -> tuple[Any, Channel]:
+        """What draws the table, and the law of what it draws, p(x̂ | x)."""
+        channel = self.solution.channel if self.drawn is None else self.drawn.channel
+        assert channel is not None
+        return channel, channel
+
+    def _outputs(self) -> list[Output]:
+        """Return further files."""
+        return []
 
     def _facts(self) -> dict[str, Any]:
         """Return what a report says, once the files that it speaks of are written."""
@@ -197,8 +215,12 @@ class Releasing:
         facts = with_checks(facts, self.checks, self.solution, self.source, self.drawn)
         if self.recoding:
             facts["recoding"] = self.recoding
-        facts = with_copied(facts, self.source, self.copied)
+        facts = self._completed(with_copied(facts, self.source, self.copied))
         return _population_facts(facts, self.population)
+
+    def _completed(self, facts: dict[str, Any]) -> dict[str, Any]:
+        """Return a report with what there is besides."""
+        return facts
 
     @property
     def text(self) -> str:

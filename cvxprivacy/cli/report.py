@@ -169,6 +169,9 @@ def report_text(document: Mapping[str, Any], source: DiscreteSource, solution: S
         "problem-out": "the problem, for `cvxprivacy verify --problem` and `cvxprivacy solve`",
         **dict.fromkeys(("report", "report, again"), REPORTED),
     }
+    if "sequel" in document:
+        words["channel"] = "the channel of records in all tables{private}"
+    words |= {f"{name}, new records": f"of new records: {text}" for name, text in words.items()}
     return "\n".join([*lines, *described(document["files"], words)])
 
 
@@ -299,7 +302,8 @@ def _check_lines(document: Mapping[str, Any]) -> list[str]:
     law = document["released_law"]
     if document.get("checks") and (document["released"] or not law["proved"]):
         of = f"{law['name']} (proved)" if law["proved"] else law["name"]
-        drawn = " and on the table that is released" if document["released"] else ""
+        counted = document["released"] and "sequel" not in document
+        drawn = " and on the table that is released" if counted else ""
         lines.append(f"what was asked, on {of}{drawn}:")
         lines += lines_of(document["checks"])
     if document.get("merged"):

@@ -194,6 +194,7 @@ def problem_data(options: Mapping[str, Any], header: Sequence[str]) -> dict[str,
         "formulation": "PrivacyDistortion" if budget else "MinimumDistortion",
         **budget,
         **({"leakage": leakage_of(options["leakage"], "--leakage")} if options["leakage"] else {}),
+        **({"after": list(options["after_channel"])} if options["after_channel"] else {}),
         "encoder": options["encoder"],
         "units": options["units"],
         "source": {name: value for name, value in counting.items() if value is not None},
@@ -221,6 +222,8 @@ def problem_of(data: Mapping[str, Any], source: DiscreteSource) -> ChannelProble
     settings = {name: data[name] for name in ("budget", "encoder", "units") if name in data}
     if "leakage" in data:
         settings["leakage"] = stated_leakage(data["leakage"])
+    if "after" in data:
+        settings["after"] = [cvxprivacy.Channel.load(path) for path in data["after"]]
     formulation = getattr(cvxprivacy, data["formulation"])
     problem: ChannelProblem = formulation(source, d, criteria=rules, **settings)
     refuse_intractable(problem, "--encoder")
@@ -256,6 +259,8 @@ def problem_text(path: str, data: Mapping[str, Any], table: str, reading: Mappin
     folder = os.path.realpath(Path(path).absolute().parent)
     how = {name: value for name, value in reading.items() if value is not None}
     files = placed(data["source"], relative(Path.cwd(), folder))
+    if "after" in data:
+        data = {**data, "after": [relative(Path(p).absolute(), folder) for p in data["after"]]}
     source = {"table": relative(Path(table).absolute(), folder), **files, **how}
     try:
         return written({**data, "source": source})

@@ -96,7 +96,8 @@ def _result(
     statement = [] if problems else stated(document)
     files = checked_set(path, table)
     lines = [] if problems else [reported(path, document), *files.lines]
-    if not problems and table is not None:
+    again = bool((document.get("table") or {}).get("earlier"))  # the problem ties it to both tables
+    if not problems and table is not None and not (again and stated_problem is not None):
         unlike = _recounted(document, table, reading, files.entries.get("split"))
         problems = [f"{table}: {difference}" for difference in unlike]
         if not problems:
@@ -150,7 +151,7 @@ def _recounted(
         try:
             problems = recount(document, opened.frame(names, binned=list(schema.bins)), part)
         except InputError as error:
-            problems = [error.problem]
+            problems = [f"{error.problem}; {error.remedy}"]
         if not problems:
             return []
         first = first or problems

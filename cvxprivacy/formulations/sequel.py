@@ -22,6 +22,7 @@ from cvxprivacy.errors import InputError, UnknownValueError
 from cvxprivacy.exact import fractions, is_sparse
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.release.channel import Channel
+from cvxprivacy.release.sequel import joined
 from cvxprivacy.validation import one_of
 
 __all__ = ["after_releases", "earlier"]
@@ -38,7 +39,7 @@ def after_releases(source: DiscreteSource, after: Channel | Sequence[Channel]) -
         Of W and X.
     after : Channel, or several
         Of the earlier releases, drawn independently given the record; Z is a letter of the one, or
-        a tuple of those of several.
+        a tuple of all parts of those of several.
 
     Returns
     -------
@@ -83,17 +84,22 @@ def after_releases(source: DiscreteSource, after: Channel | Sequence[Channel]) -
             column = column * rows[:, :, y]
         if (column > 0).any():
             columns[places] = column
-    labels = [tuple(c.outputs[y] for c, y in zip(channels, z, strict=True)) for z in columns]
+    labels = [joined([c.outputs[y] for c, y in zip(channels, z, strict=True)]) for z in columns]
     joint = np.stack(list(columns.values()), axis=2)
     joint = joint / joint.sum()
-    return DiscreteSource(
+    made = DiscreteSource(
         joint.astype(float),
         w=source.w,
         x=source.x,
-        z=[label[0] for label in labels] if len(channels) == 1 else labels,
+        z=labels,
         names=(*source.names[:2], "earlier"),
         records=source.records,
     )
+    schemas = [channel.schema for channel in channels]
+    if source.schema is None or any(s is None or s.key != source.schema.key for s in schemas):
+        return made
+    counted = {name: getattr(source, name) for name in ("effective", "levels", "dropped")}
+    return made._with(schema=source.schema.after(len(channels)), **counted)
 
 
 def earlier(

@@ -326,8 +326,10 @@ class Constraint:
 
     def __post_init__(self) -> None:
         bound: Any = self.bound
-        if isinstance(bound, Iterable):
-            kept: Any = tuple(Fraction(_number(b, "bound")) for b in bound)
+        if isinstance(bound, tuple) and {*map(type, bound)} <= {Fraction}:
+            kept: Any = bound  # as nearly all are: of a row for each of a thousand outputs
+        elif isinstance(bound, Iterable):
+            kept = tuple(Fraction(_number(b, "bound")) for b in bound)
         else:
             kept = Fraction(_number(bound, "bound"))
         object.__setattr__(self, "bound", kept)

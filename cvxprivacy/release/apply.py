@@ -133,6 +133,10 @@ class Mechanism:
         if self.column is not None:
             assert self.schema is not None
             return replace_columns(values, {self.column: drawn}, instead_of=self.schema.key)
+        return self.replaced(values, frame, drawn)
+
+    def replaced(self, values: Any, frame: nw.DataFrame[Any], drawn: Places) -> Any:
+        """Return a frame in memory with the outputs of these numbers in its key columns."""
         columns = self._columns(frame.columns)[1]
         letters = [y if len(columns) > 1 else (y,) for y in self.outputs]
         return replace_columns(

@@ -27,7 +27,7 @@ from cvxprivacy.certificates.exact_channel import DENOMINATOR
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import is_sparse
 
-__all__ = ["Draws", "Numbers", "numerators"]
+__all__ = ["Draws", "Numbers", "is_missing", "numerators", "text_of"]
 
 SCHEME = "cvxprivacy draws 1"
 BLOCK = 2**16  # bytes that one hash makes
@@ -95,6 +95,12 @@ class Draws:
         """Return 32 bytes of the key for another use, which tell nothing of it."""
         return hashlib.shake_256(self._secret() + f"{SCHEME} {purpose}".encode()).digest(32)
 
+    def fresh(self, purpose: str) -> Draws:
+        """Return draws by a key of their own: none of their numbers tells of those of this key."""
+        draws = Draws(None)
+        draws._key, draws._seed = self.derived(purpose), None
+        return draws
+
     def children(self, count: int) -> list[Draws]:
         """Return independent draws for partitions; those by name are the same for all."""
         self._secret()  # one for all
@@ -119,12 +125,10 @@ class Draws:
             raise InputError("row_id", f"{len(names)} names", f"pass {size}, one per record")
         key, records = self._secret(), dict[bytes, int]()
         for i, name in enumerate(names):
-            if _is_missing(name):
+            if is_missing(name):
                 remedy = "name every record"
                 raise InputError("row_id", "a missing name", remedy, where=first + i)
-            integral = isinstance(name, float) and name.is_integer()
-            text = str(int(name) if integral else name)
-            digest = hashlib.blake2b(text.encode(), digest_size=16, key=key).digest()
+            digest = hashlib.blake2b(text_of(name).encode(), digest_size=16, key=key).digest()
             other = records.setdefault(digest, i)
             if other != i:
                 problem = f"{name!r} names records {first + other} and {first + i}"
@@ -145,7 +149,13 @@ def _stretched(seed: int) -> bytes:
     return hashlib.scrypt(hex(seed).encode(), salt=SCHEME.encode(), n=2**14, r=8, p=1, dklen=32)
 
 
-def _is_missing(name: Any) -> bool:
+def text_of(name: Any) -> str:
+    """Return a record's name as text: ``2`` for 2.0, too."""
+    integral = isinstance(name, float) and name.is_integer()
+    return str(int(name) if integral else name)
+
+
+def is_missing(name: Any) -> bool:
     """Tell whether a name is missing: None, NaN, NaT or NA."""
     try:
         return name is None or bool(name != name)

@@ -87,7 +87,7 @@ def recount(
     Raises
     ------
     InputError
-        If the proof has no table.
+        If the proof has no table, or is of earlier releases too: its problem then ties it to both.
 
     Examples
     --------
@@ -106,6 +106,9 @@ def recount(
     '5 records, where the proof has 6'
     """
     schema, table = schema_of(document), document["table"]
+    if schema.earlier:
+        remedy = "verify it with its problem, which names the channels of these"
+        raise InputError("table", "the proof is of earlier releases too", remedy)
     try:
         levels = [[read(label) for label in axis] for axis in table["letters"]]
         source = DiscreteSource.from_schema(frame, schema, levels)

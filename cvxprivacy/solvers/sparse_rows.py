@@ -25,6 +25,8 @@ _LETTERS = 30  # below which a path is as fast
 _SHARE = 0.2  # of the letters that a row has, on average
 _TOLERANCES = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
 _TIGHT = 1e-10
+_ROOM = 4.0  # times what rows of ratios need of a constant
+_SWEEPS = 1_000
 
 
 def pays(program: ChannelProgram) -> bool:
@@ -88,6 +90,40 @@ def optimum(program: ChannelProgram, watch: Watch) -> tuple[FloatArray, Dual, st
     multipliers: dict[str, Any] = {}
     for (name, row), price in zip(program.constraints.items(), prices, strict=True):
         multipliers[name] = price if row.per_output else float(price[0])
-    channel = np.array(solution.x).reshape(n, m)
+    channel = raised(program, np.array(solution.x).reshape(n, m))
     said = f"Clarabel, sparse rows: {solution.status}, {solution.iterations} steps"
     return channel, Dual({}, multipliers), said
+
+
+def raised(program: ChannelProgram, channel: FloatArray) -> FloatArray:
+    """Return a channel near one in which all ratios hold, if every row is K(a, y) ≤ g K(b, y).
+
+    Entries that the solver cannot tell from 0 break such rows, and to mix a constant in until they
+    hold costs the diameter of the letters: so K(b, y) is raised to K(a, y)/g.  What rows of the
+    channel then lack of 1, nearly the same for all letters, goes to the outputs by their marginal.
+    """
+    pairs, mass = [], program.mass[:, None]
+    for row in program.constraints.values():
+        cost = mass * program.cost(row.expression)
+        s = np.flatnonzero(cost.any(axis=1))
+        zero = row.per_output and row.sense == "<=" and not row.bounds(program.m).any()
+        if not zero or len(s) != 2 or not (cost[s].prod(axis=0) < 0).all():
+            return channel
+        a, b = s if (cost[s[0]] > 0).all() else s[::-1]
+        pairs.append((a, b, -cost[a] / cost[b]))
+    least = min(float((1 / ratio).min()) for *_, ratio in pairs)  # g
+    if program.floor is not None or program.ceiling is not None or least <= 1:
+        return channel
+    closed = np.clip(channel, 0.0, 1.0)
+    for _ in range(_SWEEPS):
+        before = closed.copy()
+        for a, b, ratio in (*pairs, *reversed(pairs)):
+            np.maximum(closed[b], closed[a] * ratio, out=closed[b])
+        if (closed <= before * (1 + 1e-15)).all():
+            break
+    sums = closed.sum(axis=1)
+    off = float(np.ptp(sums) / sums.max()) + 1e-15
+    share = _ROOM * off / (least - 1)
+    closed *= (1 - share) / sums.max()
+    lacking = 1 - closed.sum(axis=1, keepdims=True)
+    return closed + lacking * (program.mass @ closed) / (program.mass @ closed).sum()

@@ -42,6 +42,8 @@ class TableSchema:
         How the file was read, for whom it may concern.
     groups : mapping of column to Groups
         How values of other columns are put together.
+    earlier : int
+        Of how many earlier releases ``side`` is the letters: these are no columns of the table.
 
     Examples
     --------
@@ -67,6 +69,7 @@ class TableSchema:
     missing: str = "refuse"
     reading: Mapping[str, Any] = field(default_factory=dict)
     groups: Mapping[str, Groups] = field(default_factory=dict)
+    earlier: int = 0
 
     def __post_init__(self) -> None:
         for name in ("key", "sensitive", "side", "bins", "reading", "groups"):
@@ -75,8 +78,20 @@ class TableSchema:
 
     @property
     def columns(self) -> list[str]:
-        """W's columns, then X's, then Z's."""
-        return [*self.sensitive, *self.key, *self.side]
+        """W's columns, then X's, then Z's where these are the table's."""
+        return [*self.sensitive, *self.key, *(() if self.earlier else self.side)]
+
+    def after(self, releases: int) -> TableSchema:
+        """Return it with the letters of earlier releases of the key as Z.
+
+        Parameters
+        ----------
+        releases : int
+            How many.
+        """
+        numbers = [""] if releases == 1 else [f", {i + 1}" for i in range(releases)]
+        side = tuple(f"{name} released before{i}" for i in numbers for name in self.key)
+        return replace(self, side=side, earlier=releases)
 
     def input_columns(self, encoder: str) -> list[Sequence[str]]:
         """Return the groups of columns that make an input of an encoder.
@@ -242,6 +257,7 @@ class TableSchema:
             **({"groups": groups} if groups else {}),
             "missing": self.missing,
             "reading": dict(self.reading),
+            **({"earlier": self.earlier} if self.earlier else {}),
         }
 
     @classmethod
@@ -270,6 +286,7 @@ class TableSchema:
             missing=data["missing"],
             reading=dict(data["reading"]),
             groups={name: Groups.from_list(listed) for name, *listed in data.get("groups", ())},
+            earlier=int(data.get("earlier", 0)),
         )
 
 

@@ -78,7 +78,8 @@ def release_facts(
         For a solution of another problem.
     """
     refuse_other(solution.certificate, problem, "solution")
-    guard, schema, of_all = guard_of(source), source.schema, source is problem.source
+    guard, schema, sequel = guard_of(source), source.schema, document.get("sequel")
+    of_all = source is problem.source or sequel is not None
     assert schema is not None
     drawn = Drawn.of(asked, source, problem.criteria, kept, data["units"])
     minimised, height = _minimised(problem), _height(problem, source, solution, data)
@@ -95,13 +96,17 @@ def release_facts(
         "release",
         title=f"Release of {file_name(asked.table)}",
         verdict=release_verdict(document, checks, drawn.audit is not None),
-        cautions=cautions(document, seed, source, checks, drawn),
+        cautions=[
+            *cautions(document, seed, source, checks, drawn),
+            *(() if sequel is None else sequel["statements"]),
+        ],
         asked=words.asked(data, problem.criteria, schema),
-        against=words.against(schema, problem.encoder),
+        against=words.against(schema, problem.encoder, sequel=sequel is not None),
         distortion_words=guard.kept(document.get("distortion_words") or [], numbers=False),
         found=found_rows(document, solution, drawn),
         input=input_facts(asked, source, guard, document.get("notes", []), seed),
         program=_program(problem, solution, minimised, data["distortion"].get("weights", {})),
+        sequel=sequel and {k: v for k, v in sequel.items() if k != "statements"},
         checks=check_facts(checks, drawn.audit),
         merged=document.get("merged"),
         letters=drawn.audit and counted_letters(drawn.audit, problem.criteria),
@@ -120,7 +125,9 @@ def release_facts(
             else f"the {problem.source.records:,} records that the channel was designed on",
         ),
         definitions=words.definitions(_terms(drawn), problem.criteria),
-        verification=verification(kept, asked, guard, schema.sensitive, all_records=of_all),
+        verification=verification(
+            kept, asked, guard, schema.sensitive, all_records=of_all, sequel=sequel is not None
+        ),
         left_out=left_out,
     )
 
@@ -171,13 +178,19 @@ def _program(
     schema = problem.source.schema
     assert schema is not None
     w, x = cells(schema.sensitive), cells(schema.key)
+    sees, also = "x" if problem.encoder == "x" else "w, x", ""
+    earlier = []
+    if schema.earlier:
+        sees, also = f"{sees}, z", " and of the earlier letters"
+        earlier = [{"symbol": "Z", "meaning": f"{x} as released before"}]
     symbols = [
         {"symbol": "W", "meaning": f"{w}: what is confidential"},
         {"symbol": "X", "meaning": f"{x}, the key"},
         {"symbol": r"\hat X", "meaning": f"the released {x}"},
+        *earlier,
         {
-            "symbol": r"p(\hat x \mid x)" if problem.encoder == "x" else r"p(\hat x \mid w, x)",
-            "meaning": "with which probability a record's cell is released as another"
+            "symbol": rf"p(\hat x \mid {sees})",
+            "meaning": f"with which probability a record of that cell{also} is released as another"
             + ("" if problem.encoder == "x" else f"; it depends on {w} too"),
         },
     ]

@@ -235,11 +235,13 @@ class Kept:
 
 
 def verification(
-    kept: Kept, asked: Asked, guard: Guard, sensitive: Sequence[str], *, all_records: bool = True
-) -> Facts:
+    kept: Kept, asked: Asked, guard: Guard, sensitive: Sequence[str], *, all_records: bool = True,
+    sequel: bool = False,
+) -> Facts:  # fmt: skip
     """Return how the release is checked; a proof file of moderate size is verified on the spot.
 
-    Of a proof that is not of ``all_records`` the house file tells which records it is of.
+    Of a proof that is not of ``all_records`` the house file tells which records it is of; one of a
+    ``sequel`` is tied to its tables by its problem, and new records have another.
 
     What the verifier prints is its own text; a line that names a confidential value is kept out.
     """
@@ -255,7 +257,12 @@ def verification(
         return {**facts, "note": "no proof was written: pass --certificate proof.json"}
     proof = names["certificate"]
     problem = f" --problem {names['problem-out']}" if "problem-out" in names else ""
-    commands.insert(0, f"cvxprivacy verify {proof} --table {table}{problem}")
+    tied = f" --table {table}{problem}" if problem or not sequel else ""
+    commands.insert(0, f"cvxprivacy verify {proof}{tied}")
+    if (another := names.get("certificate, new records")) is not None:
+        asked_too = names.get("problem-out, new records")
+        tied = "" if asked_too is None else f" --problem {asked_too}"
+        commands.insert(1, f"cvxprivacy verify {another} --table {table}{tied}")
     if why := kept.unread("certificate", MOST_PROOF):
         note = f"the proof was not verified again while this report was made: it {why}"
         return {**facts, "note": note}
@@ -268,6 +275,8 @@ def verification(
         "the proof is of the records that the channel was designed on: verify tells them from the "
         f"others by {asked.house.name}, which has to be beside it"
     )  # fmt: skip
+    if sequel and not problem:
+        note = "without --problem-out nothing ties the proof to the channels of earlier releases"
     return {**facts, "verified": not problems, "says": says, "note": note}
 
 

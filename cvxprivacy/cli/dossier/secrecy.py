@@ -19,7 +19,7 @@ __all__ = ["KEPT_OUT", "Guard", "file_name", "guard_of", "typed_command"]
 KEPT_OUT = "(kept out)"
 _RECODED = {"bins", "top", "level"}  # of a column of W, whose values they may name
 _MAPPED = {"group", "hierarchy"}  # likewise, in files
-_FILES = {"out", "certificate", "channel", "problem-out", "report"}
+_FILES = {"out", "certificate", "channel", "problem-out", "report", "after", "after-channel"}
 _SHOWN = {
     *("sensitive", "key", "distortion", "budget", "criterion", "leakage", "weights", "missing"),
     *("encoder", "units", "accuracy", "time-limit", "row-id", "delimiter", "encoding"),

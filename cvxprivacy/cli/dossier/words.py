@@ -163,7 +163,7 @@ def asked(data: Mapping[str, Any], criteria: Iterable[Any], schema: Any) -> list
     return lines
 
 
-def against(schema: Any, encoder: str = "") -> list[dict[str, str]]:
+def against(schema: Any, encoder: str = "", *, sequel: bool = False) -> list[dict[str, str]]:
     """Say against whom a released table protects, and against whom it does not.
 
     Parameters
@@ -171,6 +171,8 @@ def against(schema: Any, encoder: str = "") -> list[dict[str, str]]:
     schema : TableSchema
     encoder : str
         What the randomisation saw, such as "wx"; "" where the table is only audited.
+    sequel : bool
+        Whether what it tells together with earlier releases was designed.
     """
     w, x = cells(schema.sensitive), cells(schema.key)
     sees = f" It saw {w} too: a released {x} is then chosen by what it is to hide." * (
@@ -193,6 +195,11 @@ def against(schema: Any, encoder: str = "") -> list[dict[str, str]]:
         "Who has two releases of the same records": "Nothing is proved of a pair: two independent "
         "draws tell more than either, and releases of other columns add to what these tell.",
     }
+    if sequel:
+        people["Who has two releases of the same records"] = (
+            "The figures are of this release together with the earlier ones that are named, for "
+            "records that are in all of them; of any further release nothing is proved."
+        )
     return [{"who": who, "words": words} for who, words in people.items()]
 
 
