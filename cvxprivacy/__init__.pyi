@@ -94,8 +94,8 @@ from .programs.parameter import Parameter as Parameter
 from .release.channel import Channel as Channel
 from .release.decoder import Decoder as Decoder
 from .release.gaussian import GaussianRelease as GaussianRelease
-from .results.privacy_profile import PrivacyProfile as PrivacyProfile
 from .release.sequel import Sequel as Sequel
+from .results.privacy_profile import PrivacyProfile as PrivacyProfile
 from .results.recount import recount as recount
 from .tables import datasets as datasets
 from .tables.bins import Bins as Bins

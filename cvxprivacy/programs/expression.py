@@ -20,7 +20,7 @@ import numpy as np
 from cvxprivacy.additive import AdditiveCost, Cost, dense, floats, plus as added, times as product
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, FloatArray, alike, array as exact_array, plus, rational, written
-from cvxprivacy.frozen import FrozenDict, FrozenFields
+from cvxprivacy.frozen import FrozenDict, FrozenFields, core
 from cvxprivacy.programs.notation import listed, tex
 from cvxprivacy.programs.parameter import Scalar, Symbol
 from cvxprivacy.programs.quantity import Quantity
@@ -353,7 +353,9 @@ class Constraint:
             bound, radius = scalar.enclosure
         if left.per_output and expression.cost is not None and not np.ndim(bound):
             bound = (bound,) * expression.cost.shape[-1]
-        free = expression.cost is None or not (expression.cost.any() or expression.cost_radius)
+        cost: Any = expression.cost
+        cost = core(cost) if isinstance(cost, np.ndarray) else cost  # what is repeated, once
+        free = cost is None or not (cost.any() or expression.cost_radius)
         right_latex = right.latex if isinstance(right, Expression) else ""
         expression = replace(
             expression,
