@@ -355,7 +355,7 @@ def waters() -> Any:
 
 
 def useful() -> Any:
-    """Yield the most useful releases under rules of each kind, and with multipliers that are off."""
+    """Yield the most useful releases under rules of each kind; multipliers of some are off."""
     source = cpv.DiscreteSource([[0.3, 0.1, 0.1], [0.05, 0.15, 0.3]])
     metric = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
     bound: dict[str, Any] = {"distortion": cpv.hamming(3), "budget": 0.55}

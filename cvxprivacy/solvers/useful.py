@@ -77,8 +77,7 @@ def solve_useful(
             log += feasible.log
             if feasible.certificate.status == "infeasible":
                 return Outcome(feasible.certificate, log)
-    if master.rows:  # repair mixes in what has room in all of them
-        prover.candidates.append(master.inside())
+    prover.candidates.append(master.inside())
     prover.take_dual(master.dual)
     prover.offer_channel(master.channel if candidate is None else candidate)
     return Outcome(prover.certificate(), log)
@@ -222,19 +221,21 @@ class Master:
         return best, cheapest
 
     def inside(self) -> FloatArray:
-        """Return a channel that costs little, with some of its own marginal, if rows allow it."""
+        """Return a channel to repair the one that is taken by: no other outputs, and room in all.
+
+        Rules of an output are mended by what tells nothing there, rows of all by what costs little.
+        """
+        law = self.program.mass @ self.channel
+        constant = np.tile(law, (self.program.n, 1))
+        if not self.rows:
+            return constant
         other = copy(self)
         other.values, other._scale, other._columns = np.zeros(len(self.rays)), 1.0, {}
         other.bounds = -np.abs(self.costs).sum(axis=(1, 2))  # below all that it may cost
         other.solve(1.0)
-        channel = other.channel
-        # the rules of an output are mended by what tells nothing there: every output has some
-        sizes = np.bincount(self._class_of)[self._class_of]
-        alike = self._class_of[:, None] == self._class_of
-        marginal = self.program.mass @ channel @ alike / sizes
-        share = _INSIDE
+        cheap, share = other.channel, _INSIDE
         while share > _LEAST_INSIDE:
-            mixed = (1 - share) * channel + share * (marginal + 1 / self.program.m) / 2
+            mixed = (1 - share) * cheap + share * (constant + self.program.mass @ cheap) / 2
             if (self._spent(mixed) < self.bounds - _BROKEN).all():
                 break
             share /= 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import cvxpy as cp
@@ -206,6 +207,30 @@ def test_script_perfect_privacy(run, tables):
         assert off.max() <= t + 1e-6
     values = [solution.value, *(point.value for point in relaxed)]
     assert values == sorted(values, reverse=True)
+
+
+def test_script_most_useful(run, tables):
+    epsilons, about = (0.5, 1.0, 3.0), (0.1, 0.4)
+    ran = run("problems/most_useful", EPSILONS=epsilons, ABOUT_W=about)
+    assert ran.differing == set()
+    source, pmf = ran.result.source, ran.result.source.p_x
+    rays = np.array(list(itertools.product([0.0, 1.0], repeat=len(pmf)))[1:])
+    for epsilon, solution in ran.result.optima.items():
+        assert solution.status == "certified"
+        assert solution.certificate.verify()
+        # all rays in one linear program of another solver
+        columns = 1 + (np.exp(epsilon) - 1) * rays
+        columns /= columns @ pmf[:, None]
+        joint = pmf * columns
+        values = np.sum(joint * np.log2(columns), axis=1)
+        weights = cp.Variable(len(columns), nonneg=True)
+        best = solved(cp.Minimize(-values @ weights), [columns.T @ weights == 1])
+        assert -best == pytest.approx(solution.value, abs=1e-6)
+    for epsilon, solution in ran.result.pointwise.items():
+        posterior = source.pmf @ solution.channel.matrix
+        posterior = posterior / posterior.sum(axis=0) / source.p_w[:, None]
+        assert posterior.max() <= np.exp(epsilon) * (1 + 1e-9)
+        assert solution.value <= cpv.information.entropy(pmf) + 1e-9
 
 
 # ---- sex as side information -------------------------------------------------------------
