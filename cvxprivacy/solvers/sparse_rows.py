@@ -45,12 +45,13 @@ def pays(program: ChannelProgram) -> bool:
 
 def optimum(program: ChannelProgram, watch: Watch) -> tuple[FloatArray, Dual, str]:
     """Return the channel and the multipliers that Clarabel has in the end, and what it said."""
-    import clarabel
+    import clarabel  # type: ignore[import-untyped]  # as it has no types
 
     n, m = program.n, program.m
     (objective,) = program.objectives.values()
     mass = program.mass[:, None]
-    left, right, equal = [sparse.kron(sparse.eye_array(n), np.ones((1, m)))], [np.ones(n)], [True]
+    left: list[Any] = [sparse.kron(sparse.eye_array(n), np.ones((1, m)))]
+    right, equal = [np.ones(n)], [True]
     for row in program.constraints.values():
         cost = mass * program.cost(row.expression)
         if row.per_output:  # diagonal in the output
