@@ -45,7 +45,7 @@ def pays(program: ChannelProgram) -> bool:
 
 def optimum(program: ChannelProgram, watch: Watch) -> tuple[FloatArray, Dual, str]:
     """Return the channel and the multipliers that Clarabel has in the end, and what it said."""
-    import clarabel  # type: ignore[import-untyped]  # as it has no types
+    import clarabel
 
     n, m = program.n, program.m
     (objective,) = program.objectives.values()
