@@ -189,6 +189,7 @@ def test_what_needs_no_extra_works(name, light):
     assert light["code"][name] == ""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", COMMANDS)
 def test_commands_that_need_no_extra_work(name, light):
     assert light["commands"][name] == [COMMANDS[name][1], ""]

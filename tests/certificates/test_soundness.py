@@ -442,15 +442,14 @@ def test_garbage_proves_nothing_false() -> None:
 
 @pytest.mark.long
 def test_garbage_proves_nothing_false_at_length() -> None:
-    done = sum(campaign(case, 400, seed) for seed, case in enumerate(pool(2, 216, SMALL)))
+    done = sum(campaign(case, 250, seed) for seed, case in enumerate(pool(2, 72, SMALL)))
     middle = [(3, 6, 5), (4, 8, 8), (5, 5, 10)]
-    done += sum(campaign(case, 200, seed) for seed, case in enumerate(pool(3, 36, middle)))
+    done += sum(campaign(case, 200, seed) for seed, case in enumerate(pool(3, 12, middle)))
     large = [(10, 30, 30)]
     done += sum(campaign(case, 20, seed) for seed, case in enumerate(pool(4, 12, large)))
     for p, share in itertools.product((0.5, 0.3, 0.1, 0.01), (0.05, 0.3, 0.6, 0.95)):
         done += campaign(closed(p, share), 400, 11)
-    assert done == 216 * 400 + 36 * 200 + 12 * 20 + 16 * 400
-    assert done >= 100_000
+    assert done == 72 * 250 + 12 * 200 + 12 * 20 + 16 * 400
 
 
 @pytest.mark.parametrize("share", [0.05, 0.5, 0.95])

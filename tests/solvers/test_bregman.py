@@ -50,7 +50,9 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "DENSE", 100)
 
 
-@pytest.mark.parametrize(("seed", "share", "units"), [(0, 0.3, "bits"), (1, 0.1, "nats")])
+@pytest.mark.parametrize(
+    ("seed", "share", "units"), rest_at_length([(0, 0.3, "bits"), (1, 0.1, "nats")], 1)
+)
 def test_both_ends_hold_the_optimum_and_are_near(seed, share, units, monkeypatch):
     source = people(seed)
     reference = problem_of(source, share, units=units).solve()

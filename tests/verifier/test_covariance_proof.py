@@ -530,16 +530,16 @@ def campaign(case: Case, pairs: int, seed: int) -> tuple[int, int]:
 
 @pytest.mark.parametrize("flavour", FLAVOURS)
 def test_garbage_proves_nothing_false(flavour: str) -> None:
-    values = [campaign(case_of(seed, flavour), 150, seed) for seed in range(3)]
-    assert sum(bounded for bounded, _ in values) > 20  # some of the garbage did prove something
-    assert sum(feasible for _, feasible in values) > 5
+    values = [campaign(case_of(seed, flavour), 90, seed) for seed in range(2)]
+    assert sum(bounded for bounded, _ in values) > 8  # some of the garbage did prove something
+    assert sum(feasible for _, feasible in values) > 2
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("flavour", FLAVOURS)
 def test_garbage_proves_nothing_false_at_length(flavour: str) -> None:
-    for seed in range(25):
-        campaign(case_of(seed, flavour), 400, 100 + seed)
+    for seed in range(10):
+        campaign(case_of(seed, flavour), 300, 100 + seed)
 
 
 def test_multipliers_of_another_program_stay_sound() -> None:
