@@ -54,6 +54,8 @@ class MostUsefulRelease(RayProblem):
         :class:`PointwiseMaximalLeakage`, :class:`LocalInformationPrivacy`,
         :class:`DeltaDisclosure`, or linear rows ``.each()``.  Under ``LocalPrivacy`` alone there
         are 2ⁿ rays, and 20 letters are the most; other rules are for few values of W.
+        A row of all outputs together, such as ``Linear``, may leave the answer ``loose``: it is of
+        the outputs as they are, where an optimum may need one of them more than once.
     utility : Leakage, optional
         The measure of what is told: by default mutual information; any of ``cpv.leakage``.
     about : str or sequence of str

@@ -24,7 +24,7 @@ __all__ = [
     *("affordable", "allowing", "refuse_long", "work_of"),
 ]
 
-# Documents of all kinds took 0.001 to 0.065 µs a unit on one core (the estimate is of the worst):
+# Documents of all kinds took 0.001 to 0.09 µs a unit on one core (the estimate is of the worst):
 # this ends within 10 minutes, and is 22 times a full channel of 2,000 × 2,000, 2.7e8 units in 12 s.
 WORK = 6_000_000_000
 ROOM = 4_000_000  # entries of all tables that a program makes: a short file must not ask for more
@@ -179,7 +179,7 @@ def _useful(program: Program, primal: Any, dual: Any) -> int:
     for term in parts_of(program["objective"]).values():
         for name in term["weights"]:  # of balls, whatever the masses
             view = program["views"][name]
-            each += 8 * _values(view) + 3 * _measured(view["measure"], _values(view), 1) // 2
+            each += 8 * _values(view) + 2 * _measured(view["measure"], _values(view), 1)
     rows = [r for r in program["rows"].values() if r["per_output"]]
     ratios = [aux["bound"] for aux in program["auxiliaries"].values()]
     if ratios and not rows:
