@@ -49,7 +49,7 @@ __all__ = [
 ]
 
 DENOMINATOR = 2**52
-MOST = 4096  # outputs of subsets and of bits
+MOST = 4096  # outputs of subsets, of bits, and of cells
 REACH = 40.0  # ε times the distance beyond which e^(−ε d) is below the last digit of what is summed
 FARTHEST = 2000  # steps of the lattice that are summed
 
@@ -279,7 +279,7 @@ def planar_laplace(
     Raises
     ------
     InputError
-        For an ε below 0.02, or a shape that is none.
+        For an ε below 0.02, a shape that is none, or more than 4,096 cells.
 
     Examples
     --------
@@ -295,6 +295,7 @@ def planar_laplace(
         remedy = "pass (rows, columns), such as (6, 6)"
         raise InputError("shape", f"{shape!r} is no pair", remedy, value=shape) from None
     rows, columns = (integer(side, "shape", least=1) for side in (rows, columns))
+    _refuse_many(rows * columns, "pass fewer cells", "shape")
     one_of(distance, "distance", "euclidean", "city")
     limit = _epsilon(epsilon)
     reach = math.ceil(rows + columns + REACH / limit)
@@ -361,8 +362,9 @@ def exponential(distances: Distortion | npt.ArrayLike, epsilon: Real) -> Channel
     """
     limit = _epsilon(epsilon)
     remedy = "pass distances d(x, y) ≥ 0, shape (|X|, |Y|)"
-    named = distances if isinstance(distances, Distortion) else Distortion(distances)
-    d = array(named.matrix, "distances", remedy, axes=(2,))
+    table = distances.matrix if isinstance(distances, Distortion) else distances
+    d = array(table, "distances", remedy, axes=(2,))
+    named = distances if isinstance(distances, Distortion) else Distortion(d)
     outputs = named.outputs
     inputs = named.inputs or (outputs if len(outputs) == len(d) else list(range(len(d))))
     metric = np.array([np.abs(d - row).max(axis=1) for row in d])
@@ -457,10 +459,10 @@ def _epsilon(epsilon: Real) -> float:
     return float(typed(epsilon, "epsilon", zero=False, below=EXPONENT))
 
 
-def _refuse_many(count: int, remedy: str) -> None:
+def _refuse_many(count: int, remedy: str, argument: str = "letters") -> None:
     """Refuse more outputs than a matrix is for; their number may have thousands of digits."""
     if count > MOST:
-        raise InputError("letters", f"more than {MOST:,} outputs", remedy)
+        raise InputError(argument, f"more than {MOST:,} outputs", remedy)
 
 
 def _private(

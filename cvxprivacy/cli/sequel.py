@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -240,6 +241,9 @@ def _refuse(options: Mapping[str, Any], row_id: str | None) -> None:
         problem = f"{many(len(tables), 'table')} of {many(len(channels), 'channel')}"
         remedy = "pass --after RELEASED --after-channel CHANNEL for each earlier release"
         raise InputError("--after", problem, remedy)
+    if len({*map(os.path.realpath, tables)}) < len(tables):
+        remedy = "pass each earlier release once: they are taken to be drawn independently"
+        raise InputError("--after", "one table twice", remedy)
     if row_id is None:
         remedy = "name the column that identifies a record in all tables"
         raise InputError("--row-id", "none, with --after", remedy)

@@ -54,6 +54,8 @@ class MostUsefulRelease(RayProblem):
         :class:`PointwiseMaximalLeakage`, :class:`LocalInformationPrivacy`,
         :class:`DeltaDisclosure`, or linear rows ``.each()``.  Under ``LocalPrivacy`` alone there
         are 2ⁿ rays, and 20 letters are the most; other rules are for few values of W.
+        A row of all outputs together, such as ``Linear``, may leave the answer ``loose``: it is of
+        the outputs as they are, where an optimum may need one of them more than once.
     utility : Leakage, optional
         The measure of what is told: by default mutual information; any of ``cpv.leakage``.
     about : str or sequence of str
@@ -101,7 +103,7 @@ class MostUsefulRelease(RayProblem):
         units: str = "bits",
     ) -> None:
         self.measure = MutualInformation() if utility is None else checked(utility, "utility")
-        self.about = (about,) if isinstance(about, str) else tuple(about)
+        self.about = _named(about)
         if (distortion is None) != (budget is None):
             raise InputError(
                 "budget", "distortion= and budget=, one without the other", "pass both"
@@ -120,7 +122,7 @@ class MostUsefulRelease(RayProblem):
         elif self.about == ("w",):
             utility = of.leaked(self.measure)
         else:
-            utility = of.leakage_of(self.about, self.measure)
+            utility = of.leakage_of(self.about, self.measure, "about")
         return utility.named("utility", utility.latex.replace("(S;", "(X;"))
 
     def quantities(self) -> Mapping[str, Any]:
@@ -134,9 +136,21 @@ class MostUsefulRelease(RayProblem):
         return self.utility, constraints
 
 
+def _named(about: Any) -> tuple[str, ...]:
+    """Return what is useful to know: "x", "w", or names of attributes."""
+    names = (about,) if isinstance(about, str) else about
+    listed = isinstance(names, Sequence) and all(isinstance(name, str) for name in names)
+    if not listed or not names:
+        remedy = 'pass "x", "w", or names of attributes of W, such as ["sex"]'
+        raise InputError("about", repr(about), remedy, value=about)
+    return tuple(names)
+
+
 def _outputs(source: DiscreteSource, distortion: Any) -> Distortion:
     """Return what the outputs stand for: nothing, or letters x̂ as often as an optimum may need."""
-    n = int((source.law.sum(axis=0) > 0).sum())
+    if not isinstance(source, DiscreteSource):
+        raise InputError("source", f"a {type(source).__name__}", "pass a DiscreteSource")
+    n = int(np.count_nonzero(source.p_x))
     if distortion is None:
         return Distortion(np.zeros((len(source.x), n)), name="nothing")
     d = distortion if isinstance(distortion, Distortion) else Distortion(distortion)

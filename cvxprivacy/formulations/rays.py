@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from cvxprivacy.criteria.base import Criterion
 from cvxprivacy.errors import InfeasibleError, InputError
 from cvxprivacy.formulations.candidate import candidate_rows
 from cvxprivacy.formulations.channel import ChannelProblem
@@ -41,6 +42,9 @@ class RayProblem(ChannelProblem):
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
+        self._refuse_joint()
+
+    def _refuse_joint(self) -> None:
         for name, group in self.rules.items():
             for rule in group.values():
                 _refuse_joint(name, rule)
@@ -48,6 +52,7 @@ class RayProblem(ChannelProblem):
     @cached_property
     def program(self) -> UsefulProgram:
         """The canonical data: what solvers see and certificates are about."""
+        self._refuse_joint()  # constraints may have been added
         objective, terms, statement = self._formulated[0], self.quantities(), self._statement()
         return compiled(self.alphabet, objective, self.rules, terms, statement, UsefulProgram)
 
@@ -60,6 +65,12 @@ class RayProblem(ChannelProblem):
 
         prover = prover_of(self.program)
         return ray_program(Master(self.program, rays_of(prover.proof, self.program)))
+
+    def _covered(self, name: str, constraint: Any) -> Criterion:
+        if isinstance(constraint, Criterion | Constraint | Mapping):
+            return super()._covered(name, constraint)
+        problem, remedy = "a row in the weights of rays", "state a criterion, such as Linear"
+        raise InputError("constraint", problem, remedy)
 
     # ---- solving -------------------------------------------------------------------------
 
@@ -114,20 +125,21 @@ def _refuse_joint(name: str, rule: Rule) -> None:
     """Refuse a rule that is not of every output by itself."""
     if isinstance(rule, Auxiliary) and rule.kind == "ratio":
         return
-    if isinstance(rule, Constraint) and rule.linear:
-        bounds = rule.bound if isinstance(rule.bound, tuple) else (rule.bound,)
-        costs = rule.expression.costs
-        alike = costs is None or bool((costs == costs[..., :1]).all())
-        if not rule.per_output or (alike and not any(bounds)):
-            return
     problem = "a rule that is not linear in every output by itself"
-    if isinstance(rule, Constraint) and rule.per_output and rule.expression.weights:
-        remedy = "where a number is 0, pass a small one: perfect privacy is stated as information"
-        raise InputError("criteria", problem, remedy, where=name)
     remedy = (
         "use LocalPrivacy, PointwiseMaximalLeakage, LocalInformationPrivacy or linear rows; a cap "
         "on all that is leaked makes it the privacy funnel, of which nobody has a global optimum"
     )
+    if isinstance(rule, Constraint):
+        bounded = any(rule.bound if isinstance(rule.bound, tuple) else (rule.bound,))
+        costs = rule.expression.costs
+        alike = costs is None or bool((costs == costs[..., :1]).all())
+        if rule.linear and (not rule.per_output or (alike and not bounded)):
+            return
+        if rule.per_output and rule.expression.weights and not bounded:
+            remedy = (
+                "where a number is 0, pass a small one: perfect privacy is stated as information"
+            )
     raise InputError("criteria", problem, remedy, where=name)
 
 

@@ -69,9 +69,17 @@ def place_of(family: ParametricProblem, channel: Channel, argument: str, name: s
     if problem.alphabet.strategies is not None:  # whose u = 0, 1, … are nobody else's letters
         remedy = "compare where the user of the release has no side information"
         raise InputError(argument, "outputs that only a decoder reads", remedy)
-    letters = set(problem.alphabet.outputs)
+    inputs, outputs = problem.alphabet.inputs, {*problem.alphabet.outputs}
+    remedy = "make the channel of the letters of the problem"
+    for label in channel.inputs:
+        if label not in inputs:
+            unknown = f"an input {label!r}, which is no letter of the problem"
+            raise InputError(argument, unknown, remedy, where=name, value=label)
+    for label in (inputs[place] for place in problem.alphabet.support):
+        if label not in channel.inputs:
+            raise InputError(argument, f"no input {label!r}", remedy, where=name, value=label)
     for label in channel.outputs:
-        if label not in letters:
+        if label not in outputs:
             remedy = "pass mechanisms.remap(channel, source, distortion)"
             unknown = f"an output {label!r}, which is no released letter of the problem"
             raise InputError(argument, unknown, remedy, where=name, value=label)

@@ -303,16 +303,19 @@ class Alphabet(Letters):
         return (entropy - self.risk).named("equivocation", latex)
 
     def leakage_of(
-        self, attributes: tuple[str, ...] = (), measure: Leakage = INFORMATION
+        self,
+        attributes: tuple[str, ...] = (),
+        measure: Leakage = INFORMATION,
+        argument: str = "max_leakage",
     ) -> Expression:
         """I(W_j; what the user has) for some attributes of W; for all of W if none is named.
 
-        Or what is leaked about them in another measure.
+        Or what is leaked about them in another measure; ``argument`` is where they were named.
         """
         if not attributes:
             return self.risk.named("leakage", self.risk.latex)
         names = ", ".join(attributes)
-        numbers = self._attributes(attributes)
+        numbers = self._attributes(attributes, argument)
         part, values = numbers[self.w_of], range(int(numbers.max()) + 1)
         if self.several:
             part = np.where(self.met, part, -1)
@@ -328,7 +331,7 @@ class Alphabet(Letters):
             f"leakage of {names}", dict.fromkeys(views, 1), views=views, latex=latex
         )
 
-    def _attributes(self, names: tuple[str, ...]) -> np.ndarray:
+    def _attributes(self, names: tuple[str, ...], argument: str) -> np.ndarray:
         """Return the number of the letter of some attributes of W, for each of ``w_support``."""
         labels = [self.source.w[w] for w in self.w_support]
         cells = [label if isinstance(label, tuple) else (label,) for label in labels]
@@ -337,7 +340,7 @@ class Alphabet(Letters):
         for name in names:
             if name not in columns:
                 problem, remedy = f"no hidden attribute {name!r}", f"use {', '.join(columns)}"
-                raise InputError("max_leakage", problem, remedy, value=name)
+                raise InputError(argument, problem, remedy, value=name)
         letters = [tuple(cell[columns.index(name)] for name in names) for cell in cells]
         numbers = {letter: i for i, letter in enumerate(dict.fromkeys(letters))}
         return np.array([numbers[letter] for letter in letters])

@@ -130,7 +130,11 @@ class Sequel(Frozen):
         row_id: Hashable,
     ) -> None:
         self.together, self.alone, self.row_id = together, alone, str(row_id)
-        self.after = [after] if isinstance(after, Channel) else list(after)
+        self.after = list(after) if isinstance(after, Sequence) else [after]
+        channels = [("together", together), ("alone", alone), *(("after", c) for c in self.after)]
+        for argument, channel in channels:
+            if not isinstance(channel, Channel):
+                raise InputError(argument, f"a {type(channel).__name__}", "pass a Channel")
         tables = list(released) if isinstance(released, list | tuple) else [released]
         if len(tables) != len(self.after):
             problem = f"{len(tables)} tables of {len(self.after)} channels"

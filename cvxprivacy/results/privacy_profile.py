@@ -185,7 +185,9 @@ class PrivacyProfile(Frozen):
 
     def _excess(self, epsilon: Real, i: int, j: int) -> arb:
         """Enclose Σ_y (p(y | x) − e^{ε m} p(y | x'))₊ of a pair."""
-        factor = ball(rational(epsilon) * self._distance(i, j)).exp()
+        # a factor above 2⁵² leaves nothing of what the other may release, and an infinite one no
+        # ball of what it may not
+        factor = ball(min(rational(epsilon) * self._distance(i, j), Fraction(EXPONENT))).exp()
         pairs = zip(self._k[i].tolist(), self._k[j].tolist(), strict=True)
         return total((arb(a) - factor * b).max(arb(0)) for a, b in pairs) / 2**52
 

@@ -148,8 +148,8 @@ class ChannelTask(Task):
         if self.watch.stopped or self.foreign:
             return bool(self.watch.stopped)
         if sparse_rows.pays(self.program):
-            channel, dual, said = sparse_rows.optimum(self.program, self.watch)
-            self.report(said)
+            channel, dual, words = sparse_rows.optimum(self.program, self.watch)
+            self.report(words)
             prover.offer_dual(dual)
             prover.offer_channel(channel)
             if self.certified:

@@ -44,7 +44,7 @@ def pays(program: ChannelProgram) -> bool:
 
 
 def optimum(program: ChannelProgram, watch: Watch) -> tuple[FloatArray, Dual, str]:
-    """Return the channel and the multipliers that Clarabel has in the end, and what it said."""
+    """Return the channel and the multipliers that Clarabel has in the end, and its own words."""
     import clarabel
 
     n, m = program.n, program.m
@@ -92,8 +92,8 @@ def optimum(program: ChannelProgram, watch: Watch) -> tuple[FloatArray, Dual, st
     for (name, row), price in zip(program.constraints.items(), prices, strict=True):
         multipliers[name] = price if row.per_output else float(price[0])
     channel = raised(program, np.array(solution.x).reshape(n, m))
-    said = f"Clarabel, sparse rows: {solution.status}, {solution.iterations} steps"
-    return channel, Dual({}, multipliers), said
+    words = f"Clarabel, sparse rows: {solution.status}, {solution.iterations} steps"
+    return channel, Dual({}, multipliers), words
 
 
 def raised(program: ChannelProgram, channel: FloatArray) -> FloatArray:

@@ -174,7 +174,9 @@ def test_several_earlier_tables(here):
     assert facts["sequel"]["after"] == ["jan.csv", "dec.csv"]
     assert any("seed of its own" in note for note in facts["notes"])
     assert not any("not such as" in note for note in facts["notes"])
-    again = report(*sequel("--out", "b.csv", earlier=EARLIER * 2))  # one draw is not two
+    Path("copy.csv").write_bytes(Path("jan.csv").read_bytes())  # one draw is not two
+    copied = (*EARLIER, "--after", "copy.csv", "--after-channel", "jan.json")
+    again = report(*sequel("--out", "b.csv", earlier=copied))
     assert any("not such as the channels draw" in note for note in again["notes"])
 
 
@@ -232,6 +234,7 @@ def test_parquet(here):
 def test_what_makes_no_sequel_is_refused(here):
     refused(*sequel(earlier=EARLIER[:2]), pieces=["--after", "1 table of 0 channels"])
     refused(*sequel(earlier=EARLIER[2:]), pieces=["--after", "0 tables of 1 channel"])
+    refused(*sequel(earlier=2 * EARLIER), pieces=["--after", "one table twice", "independently"])
     asked = [part for part in SECOND if part not in ("--row-id", "id")]
     refused(*sequel(asked=asked), pieces=["--row-id", "none, with --after"])
     refused(*sequel("--holdout", "0.5"), pieces=["--holdout"])

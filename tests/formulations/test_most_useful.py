@@ -217,6 +217,33 @@ def test_what_it_cannot_do_is_refused():
         cpv.MostUsefulRelease(wide, [cpv.LocalInformationPrivacy(0.1)]).solve()
 
 
+@pytest.mark.parametrize("about", [None, 5, [], [1], "age", ("x", "w")])
+def test_what_is_useful_is_named_where_it_is_wrong(about):
+    with pytest.raises(cpv.InputError) as refused:
+        cpv.MostUsefulRelease(PAIR, [cpv.LocalPrivacy(1)], about=about).solve()
+    assert refused.value.argument == "about"
+
+
+@pytest.mark.parametrize("source", [None, [PAIR, PAIR]])
+def test_what_is_no_source_is_refused(source):
+    with pytest.raises(cpv.InputError, match="pass a DiscreteSource"):
+        cpv.MostUsefulRelease(source, [cpv.LocalPrivacy(1)])
+
+
+def test_a_constraint_that_is_added_is_of_every_output_by_itself_too():
+    problem = cpv.MostUsefulRelease(PAIR, [cpv.LocalPrivacy(1)])
+    for row in (problem.risk <= 0.01, problem.risk.each() <= 0.01):
+        with pytest.raises(cpv.InputError, match=r"criteria\[mine\].*funnel"):
+            problem.with_constraint("mine", row)
+    with pytest.raises(cpv.InputError, match="weights of rays"):
+        problem.with_constraint("mine", problem.variables["alpha"][0, 0] <= 0.1)
+
+
+def test_a_side_information_that_nobody_uses_adds_no_outputs():
+    source = cpv.DiscreteSource(np.ones((2, 2, 2)) / 8)
+    assert cpv.MostUsefulRelease(source, [cpv.LocalPrivacy(1)]).program.m == 2
+
+
 def test_another_number_is_another_problem():
     problem = cpv.MostUsefulRelease(PAIR, [cpv.LocalPrivacy(1)])
     values = [problem.at(local_privacy=e).solve().value for e in (0.5, 1, 2)]

@@ -117,8 +117,11 @@ def test_what_cannot_be_compared_is_refused(curve, tmp_path):
     letters = cpv.mechanisms.remap(subsets, SOURCE, HAMMING)
     assert curve.compare({"subsets": letters})["breaks"].item() == ""
     short = cpv.mechanisms.randomised_response(range(4), 1.0)
-    with pytest.raises(cpv.InputError, match="no row for 4"):
+    with pytest.raises(cpv.InputError, match=r"channels\[channel 1\]: no input 4"):
         curve.compare([short])
+    long = cpv.Channel(np.ones((6, 1)), inputs=range(6), outputs=[0])
+    with pytest.raises(cpv.InputError, match=r"channels\[long\]: an input 5"):
+        curve.compare({"long": long})
     for wrong in ("abc", 3, [None], {"a": [[1.0]]}, [("a", response(1)), ("a", response(2))]):
         with pytest.raises(cpv.InputError, match="channels"):
             curve.plot(compare=wrong)

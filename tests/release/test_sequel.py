@@ -214,3 +214,13 @@ def test_fresh_draws_are_of_the_purpose():
     plain, one, other = draws(50, None), draws.fresh("a")(50, None), draws.fresh("b")(50, None)
     assert len({tuple(numbers[0].tolist()) for numbers in (plain, one, other)}) == 3
     assert (draws.fresh("a")(50, None) == one).all()
+
+
+@pytest.mark.parametrize("argument", ["together", "alone", "after"])
+@pytest.mark.parametrize("wrong", [None, [3], "january"])
+def test_what_is_no_channel_is_named(argument, wrong):
+    channel = cpv.Channel(np.eye(2), inputs="ab", outputs="ab")
+    channels = dict.fromkeys(("together", "alone", "after"), channel) | {argument: wrong}
+    with pytest.raises(cpv.InputError, match="pass a Channel") as refused:
+        cpv.Sequel(**channels, released=None, row_id="id")
+    assert refused.value.argument == argument

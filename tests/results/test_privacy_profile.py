@@ -151,3 +151,11 @@ def test_what_is_no_channel_or_metric_is_refused():
     for epsilon in (-1, math.nan, 701, "1"):
         with pytest.raises(cpv.InputError, match="epsilon"):
             cpv.PrivacyProfile(channel).delta(epsilon)
+
+
+def test_a_huge_distance_takes_no_digits_from_delta():
+    channel = cpv.Channel([[0.7, 0.3], [0, 1]], inputs="ab", outputs="ab")
+    far = [[0, 1e150], [1e150, 0]]
+    for distances in (far, None):
+        delta = cpv.PrivacyProfile(channel, metric=distances).delta(100)
+        assert 0.7 - 1e-12 < delta.lower <= delta.upper < 0.7 + 1e-12

@@ -84,8 +84,8 @@ def test_other_rows_are_left_to_repair():
 
 def test_a_time_limit_ends_it():
     problem = line(40)
-    channel, dual, said = sparse_rows.optimum(problem.program, Watch(1e-3))
+    channel, dual, words = sparse_rows.optimum(problem.program, Watch(1e-3))
     assert channel.shape == (40, 40)
-    assert "Time" in said
+    assert "Time" in words
     assert problem.solve(time_limit=1e-3).status in ("certified", "loose")
     assert set(dual.multipliers) == set(problem.program.constraints)

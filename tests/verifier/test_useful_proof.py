@@ -14,8 +14,10 @@ import pytest
 import cvxprivacy as cpv
 from cvxprivacy.solvers.useful import Master, prover_of, rays_of
 from cvxprivacy_verifier import verify
-from cvxprivacy_verifier.balls import UnprovableError
+from cvxprivacy_verifier.balls import UnaffordableError, UnprovableError
 from cvxprivacy_verifier.statement import stated
+from cvxprivacy_verifier.useful_proof import UsefulProof
+from cvxprivacy_verifier.work import WORK, allowing, work_of
 from tests import second_checker
 from tests.claims import claimed
 from tests.forgeries import REFUSED, forged, plainly
@@ -143,6 +145,82 @@ def test_a_rule_of_some_outputs_is_refused() -> None:
     row["bound"] = ["1/10"] * 3
     with pytest.raises(UnprovableError, match="or not ≤ 0"):
         verify.recompute(honest)
+
+
+PARTS = {  # Σ of parts is 24 and 15, and 2⁵³ + 1 and 2⁵³
+    "texts": ([["1", "12"]], [["23", "3"]], "20"),
+    "floats": ([[2.0**53] * 2], [[1.0, 0.0]], "18014398509481985/2"),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_outputs_are_alike_if_they_cost_the_same_and_not_by_a_sum_that_is_rounded(
+    name: str,
+) -> None:
+    """Texts that were put one behind the other, and floats, were alike once: no ray cost less."""
+    first, second, bound = PARTS[name]
+    source = cpv.DiscreteSource.identical([0.5, 0.5])
+    rule = cpv.LocalPrivacy(1)
+    document = document_of(
+        cpv.MostUsefulRelease(source, [rule], distortion=cpv.hamming(2), budget=0.4)
+    )
+    program = document["program"]
+    row, cheap = program["rows"]["budget"], program["outputs"] // 2
+    parts = [{"table": t, "rows": [0, 0], "columns": [1] * cheap + [0] * cheap}
+             for t in (first, second)]  # fmt: skip
+    row["term"]["cost"], row["bound"] = {"parts": parts}, bound
+    program["auxiliaries"]["local_privacy"]["bound"] = [3.0, 0.0]  # times 2⁵³ a radius would show
+    document["dual"]["multipliers"] = {"budget": 1.0}
+    document = claimed(document)  # a channel of cheap outputs alone
+    assert document["claim"]["upper"] > document["claim"]["lower"] > 0
+    agree(document)
+
+
+def large(
+    n: int, measure: Any, rows: dict[str, list[float]], labels: list[int], unseen: Any = None
+) -> Document:
+    """Return a program of n letters of one mass, under γ = 2 or rows."""
+    term = {"name": "", "weights": {"V": 1.0}, "cost": None, "cost_radius": 0.0}
+    term["constant"] = [0.0, 0.0]
+    ruled = {
+        name: {
+            "term": {**term, "weights": {}, "cost": [[c] for c in costs]},
+            "sense": "<=", "bound": "0", "radius": 0.0, "per_output": True,
+        }
+        for name, costs in rows.items()
+    }  # fmt: skip
+    return {
+        "kind": "useful", "units": "nats", "law": [[1.0] * n], "outputs": 1,
+        "views": {"V": {"labels": [labels], "reference": unseen, "measure": measure}},
+        "objective": term, "rows": ruled, "lower": None, "upper": None, "terms": {},
+        "auxiliaries": {} if rows else {"r": {"kind": "ratio", "bound": [2.0, 0.0]}},
+    }  # fmt: skip
+
+
+def test_what_a_measure_takes_at_each_ray_counts_as_work() -> None:
+    plain = {"kind": "mutual information"}
+    least = work_of(large(12, plain, {}, [0] * 6 + [1] * 6))
+    assert least < WORK
+    gains = {"kind": "gain", "matrix": [[float(i), 0.0] for i in range(2_000)]}
+    ground = [[float((i != j) * (1 + (i * j) % 3)) for j in range(12)] for i in range(12)]
+    transport = {"kind": "transport", "ground": ground}
+    assert work_of(large(12, gains, {}, [0] * 6 + [1] * 6)) > 50 * least
+    assert work_of(large(12, transport, {}, [*range(12)])) > 50 * least
+    assert work_of(large(12, plain, {}, [0] * 12, [[*range(12)]])) > 2 * least
+    # a radius of 2,000 digits makes every row as long
+    ruled = large(6, plain, {str(i): [1.0, -1.0] * 3 for i in range(6)}, [0] * 6)
+    shorter = work_of(ruled)
+    ruled["rows"]["0"]["term"]["cost_radius"] = "1/1" + "0" * 1_990
+    assert work_of(ruled) > 10 * shorter
+
+
+def test_vertices_that_fill_memory_are_refused() -> None:
+    costs = [1.0 + i if i % 2 else -1.0 - i for i in range(20)]  # 100 vertices of two letters
+    program = large(20, {"kind": "mutual information"}, {"a": costs}, [0] * 20)
+    with allowing(1e-4):  # 400 entries
+        proof = UsefulProof(program)
+        with pytest.raises(UnaffordableError, match="tables of 404 entries"):
+            proof.lower({"letters": [], "multipliers": {}, "objective": 1})
 
 
 def channels(rng: Chance, program: Any, primal: Any) -> Any:

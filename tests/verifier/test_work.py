@@ -72,7 +72,8 @@ def test_a_document_without_a_part_is_refused_by_name(kind: str) -> None:
         assert f"the proof has no field '{field}'" in problems[0]
     without = signed({**KINDS[kind], "dual": None})
     assert all("claimed" in problem for problem in verify.disagreements(without))
-    assert verify.recompute(without)["lower"] == -np.inf
+    proved = verify.recompute(without)
+    assert np.inf in (-proved["lower"], proved["upper"])  # of what is maximised
 
 
 @pytest.mark.parametrize("every", rest_at_length([9, 1], 1))

@@ -30,8 +30,9 @@ from flint import arb, arb_mat, fmpq, fmpq_mat
 
 from .balls import PRECISION, Matrix, UnprovableError, ball, enclosure, exactly, number
 from .channel_proof import ChannelProof, Priced
-from .costs import layers_of, rows_of
+from .costs import layers_of
 from .multipliers import finite
+from .work import affordable
 
 __all__ = ["UsefulProof"]
 
@@ -113,8 +114,15 @@ class UsefulProof(ChannelProof):
         """Return Σ_j κ_j C_j(s, y) times masses, of outputs that cost otherwise each once."""
         if not priced:
             return []
-        layers = [la for term, _ in priced for la in layers_of(term["cost"], self.n, self.m)]
-        columns = zip(*(row for layer in layers for row in rows_of(layer)), strict=True)
+        parts = [
+            part
+            for term, _ in priced
+            for layer in layers_of(term["cost"], self.n, self.m)
+            for part in layer
+        ]
+        # as they stand: sums of floats are rounded, and texts would be put one behind the other
+        rows = ([row[c] for c in part.columns] for part in parts for row in part.table)
+        columns = zip(*rows, strict=True)
         different = {column: y for y, column in enumerate(columns)}.values()
         costs = [row for letters in self.blocks for row in self._block_of(priced, letters).tolist()]
         return [[row[y] for row in costs] for y in different]
@@ -141,14 +149,15 @@ class UsefulProof(ChannelProof):
             yield [reduce(operator.add, (row[s] * x for s, x in pairs)) for row in table]
 
     @cached_property
-    def vertices(self) -> list[tuple[tuple[int, ...], list[fmpq]]]:
+    def vertices(self) -> list[tuple[tuple[int, ...], tuple[fmpq, ...]]]:
         """Letters and entries of every vertex, exactly.
 
         Of k letters it is the one solution of ⟨p, c⟩ = 1 and of k − 1 of its rows that hold with
         equality (U5): rows of full rank go on to a basis.
         """
         rows, mass = self._rows, [fmpq(x) for x in self.integer_mass]
-        vertices: dict[Any, tuple[tuple[int, ...], list[fmpq]]] = {}
+        vertices: dict[tuple[tuple[int, ...], tuple[fmpq, ...]], None] = {}
+        room = 0
         for k in range(1, min(len(rows) + 1, self.n) + 1):
             right = fmpq_mat(k, 1, [1] + [0] * (k - 1))
             for support, tight in product(
@@ -159,10 +168,11 @@ class UsefulProof(ChannelProof):
                     solved = fmpq_mat([[row[s] for s in support] for row in square]).solve(right)
                 except ZeroDivisionError:  # several solutions, or none: no basis
                     continue
-                entries = [solved[i, 0] for i in range(k)]
+                entries = tuple(solved.entries())
                 if min(entries) > 0 and all(_product(row, support, entries) <= 0 for row in rows):
-                    vertices[support, tuple(map(str, entries))] = support, entries
-        return list(vertices.values())
+                    vertices[support, entries] = None
+                    affordable(room := room + 2 * k)  # choices are counted, not what they come to
+        return list(vertices)
 
     @property
     def integer_mass(self) -> list[int]:
@@ -200,7 +210,7 @@ def _sums(start: list[arb], steps: list[list[arb]]) -> list[list[arb]]:
     return sums
 
 
-def _product(row: list[fmpq], support: Sequence[int], entries: list[fmpq]) -> fmpq:
+def _product(row: list[fmpq], support: Sequence[int], entries: Sequence[fmpq]) -> fmpq:
     return reduce(operator.add, (row[s] * x for s, x in zip(support, entries, strict=True)))
 
 

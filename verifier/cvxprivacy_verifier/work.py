@@ -24,7 +24,7 @@ __all__ = [
     *("affordable", "allowing", "refuse_long", "work_of"),
 ]
 
-# Documents of all kinds took 0.001 to 0.065 µs a unit on one core (the estimate is of the worst):
+# Documents of all kinds took 0.001 to 0.09 µs a unit on one core (the estimate is of the worst):
 # this ends within 10 minutes, and is 22 times a full channel of 2,000 × 2,000, 2.7e8 units in 12 s.
 WORK = 6_000_000_000
 ROOM = 4_000_000  # entries of all tables that a program makes: a short file must not ask for more
@@ -174,21 +174,26 @@ def _channel(program: Program, primal: Any, dual: Any) -> int:
 
 
 def _useful(program: Program, primal: Any, dual: Any) -> int:
-    """Count rays besides: corners, or choices of rows and of letters (U4)."""
-    n, views = len(program["law"][0]), program["views"].values()
-    values = sum(1 + max(label for row in v["labels"] for label in row) for v in views)
-    each = 3 * (2 + program["outputs"]) + values * 24
+    """Count rays besides: corners, or choices of rows and of letters (U5)."""
+    n, each = len(program["law"][0]), 3 * (2 + program["outputs"])
+    for term in parts_of(program["objective"]).values():
+        for name in term["weights"]:  # of balls, whatever the masses
+            view = program["views"][name]
+            each += 8 * _values(view) + 2 * _measured(view["measure"], _values(view), 1)
     rows = [r for r in program["rows"].values() if r["per_output"]]
-    if program["auxiliaries"] and not rows:
+    ratios = [aux["bound"] for aux in program["auxiliaries"].values()]
+    if ratios and not rows:
         return int(_channel(program, primal, dual) + 2 ** min(n, 2_000) * each)
-    count = sum(1 + (row["sense"] == "==") for row in rows)
-    count += n * (n - 1) if program["auxiliaries"] else 0
-    costs = [row["term"]["cost"] for row in rows if row["term"]["cost"] is not None]
-    limbs = _limbs(_spread(program["law"]), max((_cost(cost)[1] for cost in costs), default=0))
+    count = sum(1 + (row["sense"] == "==") for row in rows) + n * (n - 1) * bool(ratios)
+    terms = [row["term"] for row in rows]
+    bits = [_cost(term["cost"])[1] for term in terms if term["cost"] is not None]
+    bits += [bits_of([[term["cost_radius"]]]) for term in terms]
+    bits += [128 + bits_of([bound]) for bound in ratios]  # an end of a ball, exactly
+    limbs = _sum(_limbs(_spread(program["law"]), max(bits, default=0)))
     work = _channel(program, primal, dual)
     for k in range(1, min(count + 1, n) + 1):
         chosen = math.comb(n, k) * math.comb(count, k - 1)
-        work += chosen * (40 + k**3 * _sum(limbs) + k * (each + count))
+        work += chosen * (40 + k**3 * limbs + k * (each + count * limbs))
         if work > 10**15:  # far beyond what is allowed: numbers need grow no further
             break
     return int(work)
@@ -196,16 +201,31 @@ def _useful(program: Program, primal: Any, dual: Any) -> int:
 
 def _view(view: Program, n: int, m: int, few: int, law_bits: int, own_bits: int) -> int:
     """Count a view's products with multipliers and with a channel, and its measure."""
-    tables = [view["labels"], *filter(None, [view["reference"]])]
-    v = 1 + max(label for table in tables for row in table for label in row)
+    v = _values(view)
     # 0.3 units: FLINT multiplies matrices of balls three times as fast as a loop of Python
     products = v * few * (300 + _limbs(law_bits) * _limbs(own_bits)) // 1000
     joint, data = _limbs(law_bits, own_bits), view["measure"]
-    matrix, bits = data.get("matrix", ()), _limbs(_measure_bits(data))
-    gains = sum(map(len, matrix)) if isinstance(matrix, list) else 0
+    ground = v * v * ("ground" in data)
+    each = _measured(data, v, joint)
+    return 8 * v * n + products + 12 * (_gains(data) + ground) + m * each
+
+
+def _values(view: Program) -> int:
+    tables = [view["labels"], *filter(None, [view["reference"]])]
+    return 1 + max(label for table in tables for row in table for label in row)
+
+
+def _gains(data: Program) -> int:
+    matrix = data.get("matrix", ())
+    return sum(map(len, matrix)) if isinstance(matrix, list) else 0
+
+
+def _measured(data: Program, v: int, joint: int) -> int:
+    """Count a measure of v values at one output, whose masses have so many limbs."""
+    bits = _limbs(_measure_bits(data))
     # of powers and logarithms, f's terms; a kind that has none of its own has two at most
     terms = len(data["terms"]) if isinstance(data.get("terms"), list) else 2
-    each: int = v * (20 * terms + joint * joint // 100) + gains * (4 + bits * joint // 300)
+    each: int = v * (20 * terms + joint * joint // 100) + _gains(data) * (4 + bits * joint // 300)
     if data["kind"] in ("Vincze-Le Cam", "power divergence", "f-information"):
         each += min(v, 8) * 64 * joint * terms  # fractions of few values, added up
     if data["kind"] == "transport":  # prices are brought inside in v²; a plan takes v³
@@ -214,7 +234,7 @@ def _view(view: Program, n: int, m: int, few: int, law_bits: int, own_bits: int)
             if steps_of(integers(data["ground"])[0]) is not None
             else PLAN * v**3 * (8 + joint) // 8
         )
-    return 8 * v * n + products + 12 * (gains + v * v * ("ground" in data)) + m * each
+    return each
 
 
 def _cost(cost: Any) -> tuple[int, int]:
