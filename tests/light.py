@@ -14,6 +14,7 @@ from importlib import import_module
 from io import StringIO
 
 SPARED = (  # words of examples that are of an extra
+    ".compare(",
     ".masking",
     ".slice(",
     ".to_frame(",

@@ -159,7 +159,7 @@ def test_every_formulation_and_criterion_has_an_example():
     expected = {name: getattr(cpv, name) for name in cpv.__all__}
     base = cpv.ChannelProblem
     discrete = {n for n, c in expected.items() if isinstance(c, type) and issubclass(c, base)}
-    assert set(FORMULATIONS) == discrete - {"ChannelProblem"}
+    assert set(FORMULATIONS) == discrete - {"ChannelProblem", "MostUsefulRelease"}
 
 
 @pytest.mark.parametrize("formulation", FORMULATIONS)
@@ -169,6 +169,17 @@ def test_a_file_and_python_state_the_same_program(formulation, kind, read):
     problem = read(head + SOURCE + YEARS + rule(kind))
     same_program(problem.problem, python([getattr(cpv, kind)(**CRITERIA[kind])]))
     assert (problem.solve, problem.output) == ({}, {})
+
+
+def test_the_most_useful_release_is_written_down(read):
+    head = 'formulation = "MostUsefulRelease"\nabout = "w"\nutility = { kind = "ChiSquared" }\n'
+    options = {"about": "w", "utility": cpv.leakage.ChiSquared()}
+    problem = read(head + SOURCE + rule("LocalPrivacy")).problem
+    rules = problem.criteria
+    same_program(problem, cpv.MostUsefulRelease(source(), rules, **options))
+    problem = read("budget = 20.0\n" + head + SOURCE + YEARS + rule("LocalPrivacy")).problem
+    options |= {"distortion": years(), "budget": 20.0}
+    same_program(problem, cpv.MostUsefulRelease(source(), rules, **options))
 
 
 def test_a_measure_of_leakage_is_written_down(read):
@@ -451,9 +462,9 @@ def test_what_the_reader_of_tables_is_given(tmp_path, read):
 # What is said (… stands for anything) of the file below it, on the line that is marked; | ends a
 # line, @ stands for the sections above, and @pd for a formulation alone.
 REFUSED = r"""
->> formulation: missing; use one of MinimumDistortion, PrivacyDistortion
+>> formulation: missing; use one of MinimumDistortion, MostUsefulRelease
 budget = 5.0 # here | @source @years
->> formulation: 'RateDistortion' is unknown; use one of MinimumDistortion, PrivacyDistortion
+>> formulation: 'RateDistortion' is unknown; use one of MinimumDistortion, MostUsefulRelease
 budget = 5.0 | formulation = "RateDistortion" # here | @source @years
 >> formulation: ['PrivacyDistortion'] is unknown
 formulation = ["PrivacyDistortion"] # here | @source @years
