@@ -43,7 +43,8 @@ class MostUsefulRelease(RayProblem):
 
     A global optimum of a problem that is not convex, proved at both ends: the release attains the
     lower one, and the upper one holds for every extreme ray of the rules, all of which the verifier
-    finds by itself.  It may have any number of outputs; |X| are enough, one more for each budget.
+    finds by itself.  It may have any number of outputs; |X| are enough, one more for each budget,
+    and ``certify`` takes no more.
 
     Parameters
     ----------
