@@ -531,19 +531,24 @@ class Frontier(Frozen):
                budget   value
         ε = 1  0.2689  0.1601
         """
+        columns = [self.parameter, "value", "lower", "upper", "breaks"]
+        rows = self._beside(channels)
+        return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+
+    def _beside(self, channels: Any) -> dict[str, tuple[Any, ...]]:
+        """Return what ``compare`` does, by name: pictures need no frame."""
         named = practice.named_channels(channels, "channels")
         if named and self._problem is None:
             remedy = "pass problem= to Frontier.load"
             raise InputError("problem", "the frontier was loaded without it", remedy)
-        rows = {}
+        rows: dict[str, tuple[Any, ...]] = {}
         for name, channel in named.items():
             assert self._problem is not None
             place = practice.place_of(self._problem, channel, "channels", name)
             x = place.x.upper
             ends = (self.outer(x), self.inner(x)) if math.isfinite(x) else (math.nan, math.nan)
             rows[name] = (x, place.value.upper, *ends, ", ".join(place.breaks))
-        columns = [self.parameter, "value", "lower", "upper", "breaks"]
-        return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+        return rows
 
     def plot(
         self,
@@ -601,13 +606,13 @@ class Frontier(Frozen):
         name, abscissa = self.parameter.replace("_", " "), self._facts["abscissa"]
         ax.set_xlabel(f"{name}  (${abscissa}$)" if abscissa else name)
         ax.set_ylabel(f"${self._facts['ordinate']}${unit}")
-        for name, row in self.compare(compare).iterrows():
-            at = (row.iloc[0] / per[0], row["value"] / per[1])
+        for name, (x, value, *_, breaks) in self._beside(compare).items():
+            at = (x / per[0], value / per[1])
             if not math.isfinite(at[0]):  # of no ε
                 continue
-            fill = "none" if row["breaks"] else style.VERMILION
+            fill = "none" if breaks else style.VERMILION
             ax.plot(*at, **{**style.PRACTICE, "ls": "none"}, markerfacecolor=fill)
-            ax.annotate(str(name), at, (4, 2), textcoords="offset points", color=style.VERMILION)
+            ax.annotate(name, at, (4, 2), textcoords="offset points", color=style.VERMILION)
         return ax
 
     def _repr_html_(self) -> str:

@@ -331,7 +331,7 @@ class Alphabet(Letters):
             f"leakage of {names}", dict.fromkeys(views, 1), views=views, latex=latex
         )
 
-    def _attributes(self, names: tuple[str, ...], argument: str) -> np.ndarray:
+    def _attributes(self, names: tuple[str, ...], argument: str = "max_leakage") -> np.ndarray:
         """Return the number of the letter of some attributes of W, for each of ``w_support``."""
         labels = [self.source.w[w] for w in self.w_support]
         cells = [label if isinstance(label, tuple) else (label,) for label in labels]
