@@ -38,7 +38,7 @@ def study():
     pointwise = {
         e: cpv.MostUsefulRelease(source, [cpv.PointwiseMaximalLeakage(e)]).solve() for e in ABOUT_W
     }
-    told = {("optimum", e): best.value for e, best in optima.items()}
+    values = {("optimum", e): best.value for e, best in optima.items()}
     for e in EPSILONS:
         for name, channel in (
             ("randomised response", mechanisms.randomised_response(source.x, e)),
@@ -46,22 +46,22 @@ def study():
             ("RAPPOR", mechanisms.rappor(source.x, e)),
         ):
             joint = source.p_x[:, None] * channel.matrix
-            told[name, e] = cpv.information.mutual_information(joint)
-    told = pd.Series(told).unstack(0)
-    return SimpleNamespace(source=source, optima=optima, pointwise=pointwise, told=told)
+            values[name, e] = cpv.information.mutual_information(joint)
+    values = pd.Series(values).unstack(0)
+    return SimpleNamespace(source=source, optima=optima, pointwise=pointwise, values=values)
 
 
 def report(result):
     """Set what is used beside what is possible, and say what is left under a rule about W."""
-    source, told = result.source, result.told
+    source, values = result.source, result.values
     entropy = cpv.information.entropy(source.p_x)
     yield (
         f"{source.records:,} records, {len(source.x)} values, H(X) = {entropy:.4f} bits, "
         f"I(W; X) = {source.information():.4f} bits"
     )
-    yield f"\nI(X; Y) [bits] by ε\n{told.to_string(float_format='{:.4f}'.format)}"
+    yield f"\nI(X; Y) [bits] by ε\n{values.to_string(float_format='{:.4f}'.format)}"
     for e, best in result.optima.items():
-        used = told.loc[e].drop("optimum").max()
+        used = values.loc[e].drop("optimum").max()
         yield claim(f"the best in use at ε = {e:g} [bits]", used, ("≤", best.upper), "the optimum")
     ratios = result.optima[1.0].channel.matrix
     yield claim("greatest ratio at ε = 1", (ratios.max(axis=0) / ratios.min(axis=0)).max(),
@@ -86,12 +86,12 @@ def draw(result):
     source, entropy = result.source, cpv.information.entropy(result.source.p_x)
     titles = ("local privacy", r"the best release at $\varepsilon$ = 1", "a rule about sex")
     figure, (left, middle, right) = style.panels(*titles, height=3.2, width_ratios=(1.2, 1, 1))
-    share = result.told.div(result.told["optimum"], axis=0)
+    share = result.values.div(result.values["optimum"], axis=0)
     for name, look, x, y in (
         ("optimum", style.OPTIMUM, 0.05, 0.93),
         ("randomised response", style.PRACTICE, 0.3, 0.32),
         ("subsets of half", {**style.PRACTICE, "color": style.PURPLE, "marker": "s"}, 0.05, 0.76),
-        ("RAPPOR", {**style.PRACTICE, "ls": ":", "mfc": "none"}, 0.05, 0.53),
+        ("RAPPOR", {**style.PRACTICE, "ls": ":", "mfc": "none"}, 0.72, 0.61),
     ):
         left.plot(share[name], **look)
         left.text(x, y, name, color=look["color"], transform=left.transAxes)

@@ -15,7 +15,7 @@ from scipy.special import rel_entr
 import cvxprivacy as cpv
 from cvxprivacy import mechanisms
 from cvxprivacy.frontiers.parametric import ParametricProblem
-from cvxprivacy.frontiers.practice import place_of
+from cvxprivacy.frontiers.practice import places_of
 
 EPSILONS = st.one_of(st.floats(0.05, 8), st.floats(1e-300, 690), st.fractions(Fraction(1, 9), 9))
 NEAR = 1e-11
@@ -163,7 +163,9 @@ def test_each_mechanism_keeps_the_criterion_of_the_package(epsilon):
         def breaks(factor, source=source, free=free, channel=channel, metric=metric):
             rule = cpv.LocalPrivacy(factor * epsilon, metric=metric)
             problem = cpv.PrivacyDistortion(source, free, budget=2, criteria=[rule])
-            return place_of(ParametricProblem(problem, "budget"), channel, "", "").breaks
+            family = ParametricProblem(problem, "budget")
+            ((_, place),) = places_of(family, {"": channel}, "")
+            return place.breaks
 
         assert breaks(1) == [], name
         assert breaks(0.4), name

@@ -13,10 +13,10 @@ from cvxprivacy.errors import InfeasibleError, InputError
 from cvxprivacy.formulations.candidate import candidate_rows
 from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.programs.channel import ChannelProgram
-from cvxprivacy.programs.compiler import compiled
+from cvxprivacy.programs.compiler import Rules, compiled
 from cvxprivacy.programs.expression import Constraint
 from cvxprivacy.programs.side_conditions import Auxiliary, Rule
-from cvxprivacy.programs.useful import RayProgram, UsefulDual, UsefulProgram, plain
+from cvxprivacy.programs.useful import RayLatex, UsefulDual, UsefulProgram, plain
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.results.channel import release_of
 from cvxprivacy.results.infeasible import Conflict
@@ -40,31 +40,30 @@ class RayProblem(ChannelProblem):
     minimised: ClassVar[bool] = False
     budget: Any = None
 
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
-        self._refuse_joint()
-
-    def _refuse_joint(self) -> None:
-        for name, group in self.rules.items():
+    @cached_property
+    def rules(self) -> Rules:
+        """What is stated: under each name, constraints by names of their own."""
+        rules = super().rules
+        for name, group in rules.items():
             for rule in group.values():
                 _refuse_joint(name, rule)
+        return rules
 
     @cached_property
     def program(self) -> UsefulProgram:
         """The canonical data: what solvers see and certificates are about."""
-        self._refuse_joint()  # constraints may have been added
         objective, terms, statement = self._formulated[0], self.quantities(), self._statement()
         return compiled(self.alphabet, objective, self.rules, terms, statement, UsefulProgram)
 
     @property
     def _writer(self) -> Any:
-        return RayProgram(self.alphabet.lettering, self.budget)
+        return RayLatex(self.alphabet.lettering, self.budget)
 
     def _in_cvxpy(self) -> Any:
-        from cvxprivacy.solvers.conic.rays import ray_program
+        from cvxprivacy.solvers.conic.rays import weights_program
 
         prover = prover_of(self.program)
-        return ray_program(Master(self.program, rays_of(prover.proof, self.program)))
+        return weights_program(Master(self.program, rays_of(prover.proof, self.program)))
 
     def _covered(self, name: str, constraint: Any) -> Criterion:
         if isinstance(constraint, Criterion | Constraint | Mapping):

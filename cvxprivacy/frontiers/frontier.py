@@ -542,9 +542,10 @@ class Frontier(Frozen):
             remedy = "pass problem= to Frontier.load"
             raise InputError("problem", "the frontier was loaded without it", remedy)
         rows: dict[str, tuple[Any, ...]] = {}
-        for name, channel in named.items():
-            assert self._problem is not None
-            place = practice.place_of(self._problem, channel, "channels", name)
+        if not named:
+            return rows
+        assert self._problem is not None
+        for name, place in practice.places_of(self._problem, named, "channels"):
             x = place.x.upper
             ends = (self.outer(x), self.inner(x)) if math.isfinite(x) else (math.nan, math.nan)
             rows[name] = (x, place.value.upper, *ends, ", ".join(place.breaks))

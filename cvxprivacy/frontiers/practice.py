@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from flint import arb
 
-from cvxprivacy.certificates.bounds import BestBounds
 from cvxprivacy.certificates.exact_channel import DENOMINATOR, ExactChannel
 from cvxprivacy.criteria import LocalPrivacy
 from cvxprivacy.errors import InputError
@@ -22,8 +21,9 @@ from cvxprivacy.release.draws import numerators
 from cvxprivacy.results.enclosure import Enclosure
 from cvxprivacy.results.privacy_profile import PrivacyProfile
 from cvxprivacy_verifier.balls import ball, ceil, floor
+from cvxprivacy_verifier.verify import proof_of
 
-__all__ = ["Place", "named_channels", "place_of"]
+__all__ = ["Place", "named_channels", "places_of"]
 
 
 class Place(NamedTuple):
@@ -54,8 +54,10 @@ def named_channels(channels: Any, argument: str) -> dict[str, Channel]:
     return named
 
 
-def place_of(family: ParametricProblem, channel: Channel, argument: str, name: str) -> Place:
-    """Evaluate a channel under a family's problem, exactly or in balls, without any repair.
+def places_of(
+    family: ParametricProblem, channels: Mapping[str, Channel], argument: str
+) -> Iterator[tuple[str, Place]]:
+    """Evaluate channels under a family's problem, exactly or in balls, without any repair.
 
     Raises
     ------
@@ -69,6 +71,15 @@ def place_of(family: ParametricProblem, channel: Channel, argument: str, name: s
     if problem.alphabet.strategies is not None:  # whose u = 0, 1, … are nobody else's letters
         remedy = "compare where the user of the release has no side information"
         raise InputError(argument, "outputs that only a decoder reads", remedy)
+    proof = proof_of(problem.program.to_dict())
+    for name, channel in channels.items():
+        yield name, _place_of(family, proof, channel, argument, name)
+
+
+def _place_of(
+    family: ParametricProblem, proof: Any, channel: Channel, argument: str, name: str
+) -> Place:
+    problem: Any = family._problem
     inputs, outputs = problem.alphabet.inputs, {*problem.alphabet.outputs}
     remedy = "make the channel of the letters of the problem"
     for label in channel.inputs:
@@ -84,7 +95,7 @@ def place_of(family: ParametricProblem, channel: Channel, argument: str, name: s
             unknown = f"an output {label!r}, which is no released letter of the problem"
             raise InputError(argument, unknown, remedy, where=name, value=label)
     exact = ExactChannel(numerators(candidate_rows(channel, problem.alphabet)))
-    evaluation = BestBounds(problem.program).proof.upper(exact.to_dict())
+    evaluation = proof.upper(exact.to_dict())
     moving = {*family.axis.rows, *problem.rules.get(family.parameter, {})}
     breaks = [broken for broken in evaluation.broken if broken not in moving]
     number = _number(family, problem, exact, evaluation.violation, argument)

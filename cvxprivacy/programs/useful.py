@@ -26,7 +26,7 @@ from cvxprivacy.programs.latex import aligned
 from cvxprivacy.programs.lettering import Lettering
 from cvxprivacy.programs.notation import tex
 
-__all__ = ["RayProgram", "UsefulDual", "UsefulProgram", "plain"]
+__all__ = ["RayLatex", "UsefulDual", "UsefulProgram", "plain"]
 
 
 class UsefulProgram(ChannelProgram):
@@ -63,7 +63,8 @@ class UsefulDual:
         value = program.attained(channel)
         worth = float(self.letters.sum())
         for name, kappa in self.multipliers.items():
-            worth += kappa * float(program.constraints[name].bounds(program.m))
+            row = program.constraints[name]
+            worth += kappa * (float(row.bounds(program.m)) - float(row.expression.constant))
         return {"complementarity": worth - value, "stationarity": 0.0}
 
     def to_dict(self) -> dict[str, Any]:
@@ -74,7 +75,7 @@ class UsefulDual:
         }
 
 
-class RayProgram:
+class RayLatex:
     """The linear program over rays in LaTeX, and its dual."""
 
     def __init__(self, lettering: Lettering, budget: Any) -> None:

@@ -26,9 +26,9 @@ from cvxprivacy.solvers.watch import Watch
 from cvxprivacy_verifier.balls import UnaffordableError
 from cvxprivacy_verifier.useful_proof import UsefulProof
 
-__all__ = ["MOST_LETTERS", "Master", "prover_of", "rays_of", "solve_useful"]
+__all__ = ["Master", "prover_of", "rays_of", "solve_useful"]
 
-MOST_LETTERS = 20  # of which all 2ⁿ corners are listed
+_MOST_LETTERS = 20  # of which all 2ⁿ corners are listed
 _AT_ONCE = 2_000  # columns that are all in the first linear program
 _ADDED = 60  # columns at a time
 _ROUNDS = 1_000
@@ -92,8 +92,8 @@ def prover_of(program: UsefulProgram, accuracy: str = "default") -> UsefulProver
         For more than 20 letters under local privacy alone, or for too many rows and letters.
     """
     try:
-        if program.n > MOST_LETTERS:
-            raise UnaffordableError(f"{program.n} letters, where {MOST_LETTERS} are the most")
+        if program.n > _MOST_LETTERS:
+            raise UnaffordableError(f"{program.n} letters, where {_MOST_LETTERS} are the most")
         return UsefulProver(program, accuracy)
     except UnaffordableError as error:
         remedy = "merge letters of x, or values of w: every ray is looked at, also by the verifier"
@@ -243,9 +243,7 @@ class Master:
 
     def _spent(self, channel: FloatArray) -> FloatArray:
         """Return what each row is at a channel."""
-        return np.array([
-            (channel * cost[:, self._class_of]).sum() for cost in self.costs
-        ])  # fmt: skip
+        return (channel * self.costs[:, :, self._class_of]).sum(axis=(1, 2))
 
     @property
     def dual(self) -> UsefulDual:
@@ -260,9 +258,8 @@ class Master:
         free = [np.flatnonzero(self._class_of == k) for k in range(self.costs.shape[2])]
         used = [0] * len(free)
         for (ray, k), share in zip(self._columns, self._taken, strict=True):
-            if (
-                share > 0
-            ):  # a sum of columns of the cone is in it: the last output takes what is over
+            if share > 0:
+                # a sum of columns of the cone is in it: the last output takes what is over
                 channel[:, free[k][min(used[k], len(free[k]) - 1)]] += share * self.rays[ray]
                 used[k] += 1
         return channel

@@ -51,9 +51,9 @@ _PRIMAL = {
     "covariance": {"root", "middle"},
     "hamming": {"level"},
     "spectral": {"axes", "removed"},
-    "useful": {"outputs", "numerators", "denominator"},
     "water": {"level"},
 }
+_PRIMAL["useful"] = _PRIMAL["channel"]
 _DUAL = {
     "channel": {"scores", "multipliers", "auxiliaries", "objective", "shares"},
     "covariance": {"multipliers", "posteriors", "parts", "objective"},

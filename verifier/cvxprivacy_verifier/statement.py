@@ -87,11 +87,10 @@ def for_console(text: str, encoding: str | None) -> str:
 def _proved(claim: Mapping[str, Any], greatest: bool) -> str:
     """Return the status in words."""
     lower, upper = float(claim["lower"]), float(claim["upper"])
-    least, less, above = "least", "less", "lower"
+    least, less, proved, attained, side = "least", "less", "lower", "upper", "below"
     if greatest:
         lower, upper = -upper, -lower
-        least, less, above = "greatest", "more", "upper"
-    below = "lower" if greatest else "upper"
+        least, less, proved, attained, side = "greatest", "more", "upper", "lower", "above"
     if claim["status"] == "infeasible":
         return "no release satisfies these rows"
     if claim["status"] == "certified":
@@ -99,11 +98,10 @@ def _proved(claim: Mapping[str, Any], greatest: bool) -> str:
     if claim["status"] == "loose":
         return f"the {least} value that any release attains lies in this interval, which is wide"
     if math.isfinite(upper):
-        side = "above" if greatest else "below"
-        text = f"some release attains the {below} end"
+        text = f"some release attains the {attained} end"
         return f"{text}; nothing about the {least} value from {side}"
     if math.isfinite(lower):
-        return f"no release attains {less} than the {above} end; not that there is any release"
+        return f"no release attains {less} than the {proved} end; not that there is any release"
     return f"nothing about the {least} value"
 
 

@@ -194,7 +194,7 @@ class UsefulProof(ChannelProof):
                 pairs = zip(each, mass, strict=True)
                 rows.append([fmpq(sign * a) / common - off * p for a, p in pairs])
         if self.ratio is not None:
-            most = exactly_above(self.ratio)
+            most = _exactly_above(self.ratio)
             for s, other in permutations(range(self.n), 2):
                 row = [fmpq(0)] * self.n
                 row[s], row[other] = fmpq(1), -most
@@ -214,7 +214,7 @@ def _product(row: list[fmpq], support: Sequence[int], entries: Sequence[fmpq]) -
     return reduce(operator.add, (row[s] * x for s, x in zip(support, entries, strict=True)))
 
 
-def exactly_above(value: arb) -> fmpq:
+def _exactly_above(value: arb) -> fmpq:
     """Return a rational at or above every number of a ball."""
     mantissa, exponent = value.upper().man_exp()
     return fmpq(mantissa) * fmpq(2) ** int(exponent)

@@ -6,19 +6,18 @@ import cvxpy as cp
 import numpy as np
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.solvers.conic.paper_problem import Parameters
 from cvxprivacy.solvers.useful import Master
 
-__all__ = ["RayProblem", "ray_program"]
+__all__ = ["WeightsProblem", "weights_program"]
 
 _MOST = 10_000  # weights
 
 
-class RayProblem(cp.Problem):  # type: ignore[misc]  # CVXPY has no types
+class WeightsProblem(cp.Problem):  # type: ignore[misc]  # CVXPY has no types
     """max Σ α μ(r) over weights α ≥ 0 of rays; ``rays`` has one in each row."""
 
     def __init__(self, master: Master) -> None:
-        self.rays, self.typed = master.rays, Parameters().typed
+        self.rays, self.typed = master.rays, dict[str, cp.Parameter]()
         classes = master.costs.shape[2]
         alpha = cp.Variable((len(self.rays), classes), name="alpha", nonneg=True)
         weights = cp.sum(alpha, axis=1)
@@ -32,7 +31,7 @@ class RayProblem(cp.Problem):  # type: ignore[misc]  # CVXPY has no types
         super().__init__(cp.Maximize(master.values @ weights), constraints)
 
 
-def ray_program(master: Master) -> RayProblem:
+def weights_program(master: Master) -> WeightsProblem:
     """Return the linear program of all columns.
 
     Raises
@@ -44,4 +43,4 @@ def ray_program(master: Master) -> RayProblem:
     if count > _MOST:
         problem = f"{count:,} weights of rays to look at in CVXPY"
         raise InputError("source", problem, "take fewer letters; solve() needs no such table")
-    return RayProblem(master)
+    return WeightsProblem(master)
