@@ -23,7 +23,7 @@ from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.channel_latex import ChannelDual
-from cvxprivacy.programs.compiler import Rules, compiled
+from cvxprivacy.programs.compiler import Rules, compiled, rules_of_program
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.extremes import greatest_distortion, least_value
 from cvxprivacy.programs.latex import aligned, displayed, stated
@@ -200,10 +200,15 @@ class ChannelProblem(Problem[Solution]):
         terms = self.quantities()
         return compiled(self.alphabet, objective, self.rules, terms, self._statement())
 
+    @property
+    def program_rules(self) -> Rules:
+        """The rules as the program has them."""
+        return rules_of_program(self.alphabet, self._formulated[0], self.rules)
+
     def _in_cvxpy(self) -> Any:
         from cvxprivacy.solvers.conic.paper_channel import paper_program
 
-        return paper_program(self.program, self.rules)
+        return paper_program(self.program, self.program_rules)
 
     def _typed(self) -> dict[str, Any]:
         listed = {"criteria": self.criteria}  # what generated them is exhausted
@@ -307,7 +312,7 @@ class ChannelProblem(Problem[Solution]):
         def other(name: str, value: float) -> ChannelProgram:
             return self.at(**{name: value}).program
 
-        conflict = Conflict(certificate, self.alphabet, self.rules, self._criteria(), other, watch)
+        conflict = Conflict(certificate, self.alphabet, self.program_rules, self._criteria(), other, watch)
         return conflict.explained()
 
     def _solution(self, outcome: Outcome) -> Solution:
@@ -317,7 +322,7 @@ class ChannelProblem(Problem[Solution]):
         return channel_solution(
             outcome,
             problem.alphabet,
-            problem.rules,
+            problem.program_rules,
             entry_bounds(problem._criteria(), problem.rules, problem.alphabet),
             title=type(self).__name__,
             sizes=problem._sizes(),

@@ -35,6 +35,7 @@ from cvxprivacy.programs.expression import Minimize
 from cvxprivacy.programs.letters import Laws
 from cvxprivacy.programs.parameter import Parameter
 from cvxprivacy.release.channel import Channel
+from cvxprivacy.validation import one_of
 
 __all__ = ["PrivacyDistortion"]
 
@@ -62,6 +63,9 @@ class PrivacyDistortion(ChannelProblem):
         What the release must satisfy besides; none by default.
     leakage : Leakage, optional
         Another measure of risk, in its own unit, such as ``cpv.leakage.ChiSquared()``.
+    prior : {"source", "any"}
+        What an intruder believes of W: the law of the source, or anything.  Of any prior π the risk
+        is the greatest I_π(W; X̂), which is the capacity of W → X̂; the budget is of the source.
     units : {"bits", "nats"}
         Of information: the risk, and the numbers of criteria that bound information.
     laws : sequence of DiscreteSource, or mapping of names to them, optional
@@ -124,12 +128,18 @@ class PrivacyDistortion(ChannelProblem):
         encoder: str = "x",
         criteria: Sequence[Criterion] = (),
         leakage: Leakage | None = None,
+        prior: str = "source",
         units: str = "bits",
         laws: Laws = None,
         after: Channel | Sequence[Channel] | None = None,
         remember: bool = True,
     ) -> None:
         self.leakage = MutualInformation() if leakage is None else checked(leakage, "leakage")
+        one_of(prior, "prior", "source", "any")
+        self.prior = prior
+        if self.prior == "any" and not self.leakage.informs:
+            remedy = 'use prior="source": leakage.Maximal() is of guesses whatever the prior'
+            raise InputError("prior", f"{self.leakage!r} whatever the prior", remedy, value=prior)
         if budget is not None and price is not None:
             raise InputError("budget", "budget and price", "pass exactly one of budget= and price=")
         if budget is None and price is None and not criteria:
@@ -142,12 +152,20 @@ class PrivacyDistortion(ChannelProblem):
     @cached_property
     def risk(self) -> Any:
         """I(W; X̂) in the problem's units, or what is leaked in another measure."""
+        if self.prior == "any":
+            return self.alphabet.whatever_prior()
         return self.alphabet.under_each_law(lambda of: of.risk_in(self.leakage))
 
     def quantities(self) -> Mapping[str, Any]:
         under, informs = self.alphabet.under_each_law, self.leakage.informs
-        information = {} if informs else {"information": under(Alphabet.information)}
-        return {"risk": self.risk, **information, "distortion": self.distortion}
+        information = {"information": under(Alphabet.information)}
+        if self.prior == "any":  # of which the risk is the value
+            return {**information, "distortion": self.distortion}
+        return {
+            "risk": self.risk,
+            **({} if informs else information),
+            "distortion": self.distortion,
+        }
 
     def formulation(self) -> Formulation:
         if self.price is not None:

@@ -20,6 +20,7 @@ from cvxprivacy.leakage.f_information import (
 )
 from cvxprivacy.leakage.gain import Gain, GuessingProbability
 from cvxprivacy.leakage.polyhedral import Polyhedral
+from cvxprivacy.leakage.relative_entropy import RelativeEntropy
 from cvxprivacy.leakage.sibson import Maximal, Sibson
 from cvxprivacy.leakage.smooth import Smooth
 from cvxprivacy.leakage.transport import EarthMover
@@ -81,7 +82,7 @@ def as_proved(measure: Leakage) -> Leakage:
     measure : Leakage
         Fitted to the values of W that have mass.
     """
-    if type(measure) in _ALL:
+    if type(measure) in (*_ALL, RelativeEntropy):
         return measure
     data = measure.data()
     values = range(len(data.get("ground") or (data.get("matrix") or [()])[0]))

@@ -142,6 +142,8 @@ class Leakage(Frozen):
         Whether it is mutual information.
     in_units : bool
         Whether it is in the program's units of information.
+    centred : bool
+        Whether its last label is that of a letter that is nobody's: see ``programs/centre.py``.
 
     Examples
     --------
@@ -164,6 +166,7 @@ class Leakage(Frozen):
     divergence: ClassVar[bool] = True
     informs: ClassVar[bool] = False
     in_units: ClassVar[bool] = False
+    centred: ClassVar[bool] = False
 
     @property
     def ordered(self) -> bool:

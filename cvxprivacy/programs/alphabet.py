@@ -18,6 +18,7 @@ from cvxprivacy.additive import Cost, dense, plus
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, array as exact_array, fractions, rational
 from cvxprivacy.leakage import Leakage
+from cvxprivacy.leakage.relative_entropy import RelativeEntropy
 from cvxprivacy.programs.channel import INFORMATION, View
 from cvxprivacy.programs.expression import Expression
 from cvxprivacy.programs.latex import as_under
@@ -26,6 +27,7 @@ from cvxprivacy.programs.letters import Letters, Observer
 from cvxprivacy.programs.notation import upright
 from cvxprivacy.programs.parameter import Scalar, Symbol
 from cvxprivacy.programs.worst import Worst, indexed
+from cvxprivacy.validation import untaken
 
 __all__ = ["Alphabet"]
 
@@ -301,6 +303,24 @@ class Alphabet(Letters):
         entropy = sum((-Scalar(p) * Scalar(p).log(self.units) for p in self.p_w), Scalar(0))
         latex = rf"H({self.w_in_print} \mid {self.lettering.held})"
         return (entropy - self.risk).named("equivocation", latex)
+
+    def whatever_prior(self) -> Worst:
+        """max_π I_π(W; X̂) = min_r max_w D(p(x̂ | w) ‖ r), the capacity of W → X̂.
+
+        Whatever an intruder's prior π, no more is told; of the source is p(x | w) alone.
+        """
+        if self.several or self.side_information:
+            problem = "several laws" if self.several else "side information or earlier releases"
+            raise InputError("prior", problem, 'solve it without, or with prior="source"')
+        latex = rf"D(p_{{{self.lettering.held} \mid {self.lettering.w}}} \,\|\, r)"
+        parts: dict[str, Expression] = {}
+        for number, w in enumerate(self.w_support):
+            value = str(self.source.w[w])
+            view = View(np.where(self.w_of == number, 0, -1), measure=RelativeEntropy())
+            name = untaken(f"W = {value}", parts)
+            quantity = self._quantity("risk", {name: 1}, views={name: view}, latex=latex)
+            parts[name] = quantity
+        return Worst(parts, self.lettering.w)
 
     def leakage_of(
         self,

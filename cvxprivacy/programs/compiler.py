@@ -10,12 +10,13 @@ import numpy as np
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact
 from cvxprivacy.programs.alphabet import Alphabet
+from cvxprivacy.programs.centre import Centre, is_centred
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds, Rule
 from cvxprivacy.programs.worst import Worst, each_part, parts_of
 
-__all__ = ["Rules", "compiled"]
+__all__ = ["Rules", "compiled", "rules_of_program"]
 
 Program = TypeVar("Program", bound=ChannelProgram)
 Rules = Mapping[str, Mapping[str, Rule]]  # what was stated under each name, by names of its parts
@@ -29,23 +30,29 @@ def compiled(
     statement: str,
     kind: type[Program] = ChannelProgram,  # type: ignore[assignment]
 ) -> Program:
-    """Return the program of an objective under rules.
+    """Return the program of an objective under rules, those of the letters alone.
 
     Raises
     ------
     InputError
         If a move must have some probability and is forbidden.
     """
+    law, centre = alphabet.law, _centre(alphabet, objective, rules)
+    if centre is not None:
+        law, objective, rules = centre.law, centre.quantity(objective), centre.rules(rules)
+        terms = {name: centre.quantity(term) for name, term in terms.items()}
     parts = {name: rule for group in rules.values() for name, rule in group.items()}
     constraints = {name: rule for name, rule in parts.items() if isinstance(rule, Constraint)}
     lower, upper = _entry_bounds(alphabet, list(parts.values()))
-    reported: dict[str, Expression] = {
-        **each_part(terms),
-        **{f"distortion of {name}": term for name, term in alphabet.distortions.items()},
-    }
+    of_parts = {f"distortion of {name}": term for name, term in alphabet.distortions.items()}
+    if centre is not None:
+        of_parts = {name: centre.expression(term) for name, term in of_parts.items()}
+    reported: dict[str, Expression] = {**each_part(terms), **of_parts}
     rows = (row.expression for row in constraints.values())
     expressions = [*parts_of(objective).values(), *rows, *reported.values()]
-    views: dict[str, Any] = {"W": alphabet.w_view}
+    views: dict[str, Any] = {
+        "W": alphabet.w_view if centre is None else centre.view(alphabet.w_view)
+    }
     for expression in expressions:
         if expression.origin not in (None, alphabet.origin):
             problem, remedy = "a quantity of another law", "state it in this problem's own"
@@ -55,7 +62,7 @@ def compiled(
                 problem = f"two different views are called {name!r}"
                 raise InputError("constraint", problem, "give their measures other names")
     return kind(
-        law=alphabet.law,
+        law=law,
         outputs=alphabet.m,
         views=views,
         objective=objective,
@@ -67,6 +74,17 @@ def compiled(
         units=alphabet.units,
         statement=statement,
     )
+
+
+def _centre(alphabet: Alphabet, objective: Expression | Worst, rules: Rules) -> Centre | None:
+    stated = [objective, *(rule for group in rules.values() for rule in group.values())]
+    return Centre(alphabet.law, alphabet.m) if is_centred(stated) else None
+
+
+def rules_of_program(alphabet: Alphabet, objective: Expression | Worst, rules: Rules) -> Rules:
+    """Return rules as the program has them, which may have one letter more."""
+    centre = _centre(alphabet, objective, rules)
+    return rules if centre is None else centre.rules(rules)
 
 
 def _entry_bounds(alphabet: Alphabet, rules: list[Rule]) -> tuple[Exact | None, Exact | None]:

@@ -7,7 +7,7 @@ constant tell nothing about it, and their mixture may tell everything.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cvxprivacy.frozen import FrozenDict
@@ -21,10 +21,13 @@ __all__ = ["Worst", "each_part", "first_part", "indexed", "parts_of"]
 class Worst(Quantity):
     """The greatest of several quantities, each by the name of its law ("" that of the source).
 
-    Sums, multiples and comparisons are those of the parts, law by law.
+    Sums, multiples and comparisons are those of the parts, law by law.  Where the parts are all
+    ``over`` a letter, such as the values w of W, and not each of a law of its own, a quantity is
+    the same for all of them.
     """
 
     parts: Mapping[str, Expression]
+    over: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parts", FrozenDict(self.parts))
@@ -36,6 +39,8 @@ class Worst(Quantity):
     @property
     def latex(self) -> str:
         shown = dict.fromkeys(part.latex for part in self.parts.values())
+        if self.over:
+            return rf"\max_{{{self.over}}} {{{next(iter(shown))}}}"
         return rf"\max\{{{', '.join(shown)}\}}"
 
     def named(self, name: str, latex: str = "") -> Worst:
@@ -54,11 +59,11 @@ class Worst(Quantity):
     # ---- algebra -------------------------------------------------------------------------
 
     def _each(self, of: Callable[[Expression], Expression]) -> Worst:
-        return Worst({name: of(part) for name, part in self.parts.items()})
+        return replace(self, parts={name: of(part) for name, part in self.parts.items()})
 
     def _paired(self, other: Any) -> Mapping[str, tuple[Expression, Any]] | None:
         """Return each part with what it meets in another operand; None if nothing does."""
-        if isinstance(other, Expression):  # of one law
+        if isinstance(other, Expression) and not self.over:  # of one law
             return None
         if not isinstance(other, Worst):
             return {name: (part, other) for name, part in self.parts.items()}
@@ -68,7 +73,9 @@ class Worst(Quantity):
 
     def __add__(self, other: Any) -> Worst:
         pairs = self._paired(other)
-        return NotImplemented if pairs is None else Worst({k: a + b for k, (a, b) in pairs.items()})
+        if pairs is None:
+            return NotImplemented
+        return replace(self, parts={k: a + b for k, (a, b) in pairs.items()})
 
     def __mul__(self, factor: Any) -> Worst:
         return self._each(lambda part: part * factor)

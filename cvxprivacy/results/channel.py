@@ -65,7 +65,7 @@ def channel_solution(
         sizes=sizes,
         release=None
         if primal is None
-        else release_of(program, alphabet, primal.matrix, entries_of),
+        else release_of(program, alphabet, primal.matrix[: alphabet.n], entries_of),
         prices=priced,
         duals=duals,
         posteriors=posteriors,

@@ -47,7 +47,7 @@ def restored_rows(
     entries_of : callable
         Bounds (m,) on the row of a key letter, by its number; None where they are not known.
     """
-    marginal = program.mass @ channel
+    marginal = program.mass[: alphabet.n] @ channel  # of all letters but the centre
     least, most = (extreme(axis=0) for extreme in (channel.min, channel.max))
     if is_sparse(channel):
         least, most = (extreme.toarray().ravel() for extreme in (least, most))

@@ -404,6 +404,41 @@ class MaximalLeakage(Measure):
         return [s / norm for s in scores]
 
 
+class RelativeEntropy(Measure):
+    """F = J₁ f(t), t = (J₀/π₀)/(J₁/π₁), f(t) = t log t − t + 1, of two labels alone.
+
+    ΣF is the share of J₁ times D(V₀ ‖ V₁), V the laws of outputs that both labels are released by.
+    """
+
+    def __init__(self, data: Mapping[str, Any], reference: list[arb], nat: arb) -> None:
+        super().__init__(data, reference, nat)
+        if len(reference) != 2:
+            raise UnprovableError("a relative entropy of other than two labels")
+        self.rows, self._ratio = 1, reference[1] / reference[0]
+        self.step = self.unit = nat
+
+    def value(self, joint: Sequence[arb]) -> arb:
+        own, other = joint[0] * self._ratio, joint[1]
+        if own.is_zero():  # 0 log 0 = 0
+            return other * self.nat
+        if not other > 0:  # beyond every number, unless there is nothing there
+            return arb(0).union(arb.pos_inf())
+        if own > 0:
+            log = own * (own / other).log()
+        else:  # x log(x/b) between 0 and the greatest x, least at x = b/e: there it is −b/e
+            most = own.upper()
+            log = arb(0).union(most * (most / other).log()).union(-other / arb(1).exp())
+        return ((log - own + other) * self.nat).max(arb(0))
+
+    def inside(self, column: Column) -> list[arb]:
+        """Return (τ π₁/π₀, −f*(τ)) of any τ: J₁ (τ t − f*(τ)) ≤ J₁ f(t), f*(τ) = e^τ − 1."""
+        tau = max(-_CLIP, min(_CLIP, column[0]))
+        if not tau:  # nothing is told, and 0 has no radius
+            return [arb(0), arb(0)]
+        point = arb(tau)
+        return [point * self._ratio * self.nat, (1 - point.exp()) * self.nat]
+
+
 _MEASURES: dict[str, Callable[[Mapping[str, Any], list[arb], arb], Measure]] = {
     "mutual information": MutualInformation,
     "chi-squared": ChiSquared,
@@ -417,6 +452,7 @@ _MEASURES: dict[str, Callable[[Mapping[str, Any], list[arb], arb], Measure]] = {
     "gain": Gain,
     "Sibson": Sibson,
     "maximal leakage": MaximalLeakage,
+    "relative entropy": RelativeEntropy,
 }
 KINDS = frozenset(_MEASURES)
 
