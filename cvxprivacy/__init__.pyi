@@ -12,6 +12,7 @@ from . import (
     style as style,
 )
 from .criteria import (
+    CapacityCap as CapacityCap,
     Criterion as Criterion,
     DeltaDisclosure as DeltaDisclosure,
     ForbiddenMoves as ForbiddenMoves,
@@ -95,6 +96,7 @@ from .release.channel import Channel as Channel
 from .release.decoder import Decoder as Decoder
 from .release.gaussian import GaussianRelease as GaussianRelease
 from .release.sequel import Sequel as Sequel
+from .results.capacity import capacity as capacity
 from .results.privacy_profile import PrivacyProfile as PrivacyProfile
 from .results.recount import recount as recount
 from .tables import datasets as datasets

@@ -2,6 +2,7 @@
 
 from cvxprivacy.criteria.base import Criterion
 from cvxprivacy.criteria.bounded_leakage import LeakageCap, PerfectPrivacy, PerLetter, TCloseness
+from cvxprivacy.criteria.capacity import CapacityCap
 from cvxprivacy.criteria.diversity import KAnonymity, LDiversity
 from cvxprivacy.criteria.local_privacy import LocalPrivacy
 from cvxprivacy.criteria.postrandomisation import (
@@ -20,6 +21,7 @@ from cvxprivacy.criteria.ratios import (
 )
 
 __all__ = [
+    "CapacityCap",
     "Criterion",
     "DeltaDisclosure",
     "ForbiddenMoves",

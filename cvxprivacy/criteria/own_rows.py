@@ -25,6 +25,7 @@ from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.information import nat
 from cvxprivacy.model.laws import tabulated
 from cvxprivacy.programs.alphabet import Alphabet
+from cvxprivacy.programs.centre import is_centred
 from cvxprivacy.programs.channel import View
 from cvxprivacy.programs.expression import Constraint
 from cvxprivacy.programs.parameter import tracing
@@ -51,7 +52,7 @@ def verdict_by_rows(criterion: Any, table: Counts) -> Verdict:
     rows = [rule for rule in rules if isinstance(rule, Constraint)]
     if not all(_of_law(row, release) for row in rows):
         return Verdict(None)
-    if any(row.expression.of_channel for row in rows):
+    if any(row.expression.of_channel for row in rows) or is_centred(rows):
         return Verdict(None)
     if of_letters and not (rows == rules and all(_blind(row, release) for row in rows)):
         return Verdict(None)

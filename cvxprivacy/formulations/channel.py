@@ -34,7 +34,7 @@ from cvxprivacy.results.channel import channel_solution
 from cvxprivacy.results.infeasible import Conflict
 from cvxprivacy.results.restoration import entry_bounds
 from cvxprivacy.results.solution import Solution
-from cvxprivacy.solvers.candidate import prove_channel
+from cvxprivacy.solvers.candidate import prove_channel, with_centre
 from cvxprivacy.solvers.driver import Outcome, solve
 from cvxprivacy.solvers.family import Family
 from cvxprivacy.solvers.watch import Watch
@@ -303,7 +303,7 @@ class ChannelProblem(Problem[Solution]):
         if getattr(self, "cut", False):
             remedy = "raise most_strategies, so that all are listed"
             raise InputError("candidate", "of strategies that are generated", remedy)
-        rows = candidate_rows(candidate, self.alphabet)
+        rows = with_centre(self.program, candidate_rows(candidate, self.alphabet))
         outcome = prove_channel(self.program, rows, duals, **options)
         primal = outcome.certificate.primal
         return outcome, 0.0 if primal is None else float(np.abs(primal.matrix - rows).max())
@@ -312,7 +312,9 @@ class ChannelProblem(Problem[Solution]):
         def other(name: str, value: float) -> ChannelProgram:
             return self.at(**{name: value}).program
 
-        conflict = Conflict(certificate, self.alphabet, self.program_rules, self._criteria(), other, watch)
+        conflict = Conflict(
+            certificate, self.alphabet, self.program_rules, self._criteria(), other, watch
+        )
         return conflict.explained()
 
     def _solution(self, outcome: Outcome) -> Solution:

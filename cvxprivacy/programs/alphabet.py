@@ -317,7 +317,7 @@ class Alphabet(Letters):
         for number, w in enumerate(self.w_support):
             value = str(self.source.w[w])
             view = View(np.where(self.w_of == number, 0, -1), measure=RelativeEntropy())
-            name = untaken(f"W = {value}", parts)
+            name = untaken(f"{self.lettering.w} = {value}", parts)
             quantity = self._quantity("risk", {name: 1}, views={name: view}, latex=latex)
             parts[name] = quantity
         return Worst(parts, self.lettering.w)

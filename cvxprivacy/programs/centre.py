@@ -24,9 +24,9 @@ import numpy as np
 from cvxprivacy.additive import dense, times
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, FloatArray, array, rational
-from cvxprivacy.programs.channel import DENSE, ChannelProgram, IntArray, View
+from cvxprivacy.programs.channel import DENSE, IntArray, View
 from cvxprivacy.programs.expression import Constraint, Expression
-from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds, Excess, Rule
+from cvxprivacy.programs.side_conditions import Auxiliary, Excess, Rule
 from cvxprivacy.programs.worst import Worst, parts_of
 
 __all__ = ["Centre", "is_centred"]

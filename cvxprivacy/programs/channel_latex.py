@@ -110,8 +110,10 @@ class ChannelStatement:
         self.of: Lettering = alphabet.lettering
         self._observers, self._values = len(alphabet.observers), len(alphabet.p_w)
         self._marks: dict[tuple[str, str], tuple[str, str]] = {}
+        self._centred: dict[tuple[str, str], tuple[str, Any]] = {}  # weights of relative entropies
         self.objective = self._sum(next(iter(parts_of(objective).values())))
         self.worst = isinstance(objective, Worst)
+        self.over = objective.over if isinstance(objective, Worst) else ""  # instead of laws k
         self.rows = [row for name, group in rules.items() for row in self._rows(name, group)]
         parts = [(name, key, rule) for name, group in rules.items() for key, rule in group.items()]
         self.auxiliaries = [
@@ -223,6 +225,12 @@ class ChannelStatement:
             terms.append((factor, of.expectation(cost._replace(free=free))))
         return [(quantity.constant, ""), *terms] if quantity.constant else terms
 
+    def _letters(self, row: Row) -> list[str]:
+        """Return the letters of which there is a constraint each."""
+        law = ["k"] if row.of_law else []
+        each_w = [self.of.w] if any(family.measure.centred for _, family in row.sum.leaked) else []
+        return [*law, *each_w, *row.sum.free, *([self.of.y] if row.per_output else [])]
+
     def _line(self, row: Row) -> str:
         """Return a constraint in the program's variables."""
         sign = -1 if row.up else 1
@@ -234,8 +242,7 @@ class ChannelStatement:
         else:
             right = [(-c, text) for c, text in terms if c <= 0]
             terms = [(c, text) for c, text in terms if c > 0]
-        letters = (("k",) if row.of_law else ()) + row.sum.free
-        letters += (self.of.y,) if row.per_output else ()
+        letters = self._letters(row)
         return each(f"{plus(terms)} {relation} {plus(right)}", letters)
 
     def expanded(self) -> str:
@@ -243,13 +250,19 @@ class ChannelStatement:
         of = self.of
         objective = plus(self._amounts(self.objective, False))
         if self.worst:
-            objective = rf"\max_{{k}} \left\{{ {objective} \right\}}"
+            objective = rf"\max_{{{self.over or 'k'}}} \left\{{ {objective} \right\}}"
         lines = [self._line(row) for row in self.rows] + self.entries
         for name, rule in self.auxiliaries:
             lines += self._auxiliary(name, rule)
         lines += is_a_channel(of)
-        body = "".join([objective, *lines])
-        return aligned(of.channel, objective, lines, self._definitions(body))
+        body, variables = "".join([objective, *lines]), of.channel
+        if any(family.measure.centred for q in self._quantities() for _, family in q.leaked):
+            variables += r",\, r"
+            lines += [each(rf"r({of.y}) \ge 0", [of.y]), rf"{total([of.y], f'r({of.y})')} = 1"]
+        return aligned(variables, objective, lines, self._definitions(body))
+
+    def _quantities(self) -> list[Sum]:
+        return [self.objective, *(row.sum for row in self.rows)]
 
     def _definitions(self, body: str) -> list[str]:
         """Return what Q, J and q are, as far as they are named."""
@@ -336,6 +349,11 @@ def is_a_channel(of: Lettering) -> list[str]:
     return [nonnegative, each(rf"{total([of.y], of.channel)} = 1", of.inputs)]
 
 
+def _power(units: str, exponent: str) -> str:
+    """Return e, or 2 of bits, to a power."""
+    return rf"{'2' if units == 'bits' else 'e'}^{{{exponent}}}"
+
+
 def _mark(of: Lettering, name: str) -> str:
     base = upright(name.split("[")[0])
     return f"{base}, k" if of.several else base
@@ -396,20 +414,20 @@ class ChannelDual(ChannelStatement):
             places = of.places(family.kind, family.mark)
             letters = (["k"] if of.several else []) + of.observation.split(", ")
             scores += [_each_too(c, letters) for c in family.measure.latex_scores(places)[1]]
+        for weight, places in self._centred.values():  # of the row r
+            grown = places.sum(rf"{weight} \, {_power(of.units, places.score('s'))}")
+            most = "1" if weight == rf"\theta({self.over})" else places.sum(weight)
+            scores.append(_each_too(rf"{grown} \le {most}", of.observation.split(", ")))
         conditions = [*scores, *conditions, *_alike(signed, r"\ge 0")]
         conditions += _alike(free, r"\text{ free}")
         if self.worst:
-            conditions += [r"\theta(k) \ge 0 \quad \forall\, k", r"\sum_{k} \theta(k) = 1"]
+            k = self.over or "k"
+            conditions += [
+                rf"\theta({k}) \ge 0 \quad \forall\, {k}",
+                rf"\sum_{{{k}}} \theta({k}) = 1",
+            ]
         return aligned(self._variables(families.values()), plus(objective), [main, *conditions],
                        self._dual_definitions(), least=False)  # fmt: skip
-
-    def _quantities(self) -> list[Sum]:
-        return [self.objective, *(row.sum for row in self.rows)]
-
-    def _letters(self, row: Row) -> list[str]:
-        """Return the letters of a constraint's multiplier."""
-        law = ["k"] if row.of_law else []
-        return [*law, *row.sum.free, *([self.of.y] if row.per_output else [])]
 
     def _inside(self) -> list[tuple[Any, str]]:
         """Return what an input and an output have of the objective and of every constraint."""
@@ -417,15 +435,17 @@ class ChannelDual(ChannelStatement):
         weights: dict[tuple[str, str], list[tuple[Fraction, str]]] = {}
         families: dict[tuple[str, str], Family] = {}
         by_z: dict[tuple[str, str], list[list[str]]] = {}
-        share = r"\theta(k)" if self.worst else ""
+        share = rf"\theta({self.over or 'k'})" if self.worst else ""
         for factor, family in self.objective.leaked:
             weights.setdefault(family.key, []).append((factor, share))
             families.setdefault(family.key, family)
-        costs = [(factor, times(share, of.averaged(c))) for factor, c in self.objective.costs]
+        of_costs = "" if self.over else share  # θ adds up to 1
+        costs = [(factor, times(of_costs, of.averaged(c))) for factor, c in self.objective.costs]
         for row in self.rows:
             letters = self._letters(row)
             outer = [i for i in letters if i not in ("k", "z", of.y)]
             for factor, family in row.sum.leaked:
+                outer = [] if family.measure.centred else outer
                 text = total(outer, _multiplier(row.name, letters))
                 weights.setdefault(family.key, []).append((factor, text))
                 families.setdefault(family.key, family)
@@ -434,8 +454,13 @@ class ChannelDual(ChannelStatement):
                 costs += self._costs(row, letters)
         terms = []
         for key, family in families.items():
-            score = family.measure.latex_scores(of.places(family.kind, family.mark))[0]
-            summands = weights[key]
+            places, summands = of.places(family.kind, family.mark), weights[key]
+            score = family.measure.latex_scores(places)[0]
+            if family.measure.centred:  # of each w by itself, whose weight is under the sum
+                score = rf"\frac{{{plus(summands)}}}{{{places.pi}}} \, {score}"
+                terms.append((Fraction(1), of.seeing(family.kind, score)))
+                self._centred[family.key] = plus(summands), places
+                continue
             text = of.seeing(family.kind, score)
             factor, first = summands[0]
             side = of.hidden("z") if of.side else []

@@ -65,14 +65,18 @@ class Dual(FrozenFields):
         shares = {name: max(float(_as(self.shares.get(name), ())), 0.0) for name in others}
         return Dual(scores, multipliers, auxiliaries, 1 if self.objective else 0, shares)
 
-    def weighed(self, program: ChannelProgram) -> list[tuple[float, Expression]]:
-        """Return what is minimised with its weights, of the worst of several of sum 1 (P26)."""
+    def shares_of(self, program: ChannelProgram) -> dict[str, float]:
+        """Return the weights of what is minimised, of the worst of several of sum 1 (P26)."""
         first, *others = program.objectives
         shares = {name: self.shares.get(name, 0.0) for name in others}
         total = sum(shares.values())
         shares = {name: share / max(total, 1.0) for name, share in shares.items()}
-        shares[first] = max(1.0 - total, 0.0)
-        return [(self.objective * s, program.objectives[name]) for name, s in shares.items()]
+        return {first: max(1.0 - total, 0.0), **shares}
+
+    def weighed(self, program: ChannelProgram) -> list[tuple[float, Expression]]:
+        """Return what is minimised with its weights."""
+        shares = self.shares_of(program).items()
+        return [(self.objective * s, program.objectives[name]) for name, s in shares]
 
     def violation(self, program: ChannelProgram) -> float:
         """Return the largest amount by which a multiplier has the wrong sign."""

@@ -12,6 +12,7 @@ from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.channel import ChannelProgram, Matrix
 from cvxprivacy.programs.compiler import Rules
 from cvxprivacy.programs.dual import Dual
+from cvxprivacy.programs.worst import Worst
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.release.decoder import Decoder
 from cvxprivacy.results.idle import idle_notes
@@ -69,9 +70,22 @@ def channel_solution(
         prices=priced,
         duals=duals,
         posteriors=posteriors,
+        least_favourable=_least_favourable(program, alphabet, dual),
         log=outcome.log,
         notes=[*notes, *(idle_notes(program) if program.dense else ())],
     )
+
+
+def _least_favourable(
+    program: ChannelProgram, alphabet: Alphabet, dual: Dual | None
+) -> dict[Any, float]:
+    """Return the weights of what the worst is of: laws, or values of W, whose prior they are."""
+    objective = program.objective
+    if dual is None or not dual.objective or not isinstance(objective, Worst):
+        return {}
+    shares = list(dual.shares_of(program).values())
+    values = [alphabet.source.w[w] for w in alphabet.w_support]
+    return dict(zip(values if objective.over else objective.parts, shares, strict=True))
 
 
 def _multipliers(

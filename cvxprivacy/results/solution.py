@@ -52,6 +52,10 @@ class Solution(Frozen):
         The proof, to be verified again and written to a file.
     posteriors : dict of str to array, shape (|V|, m)
         r(v | y) of each view: the multipliers of its information.
+    least_favourable : dict
+        Where the worst of several is minimised, the weights whose mean proves the lower end: of
+        laws by name; with ``prior="any"`` of values of W, a prior to which as much is told as to
+        any.
     log : list of str
         What closed forms and solvers reported; nothing depends on it.
     notes : list of str
@@ -103,6 +107,7 @@ class Solution(Frozen):
         posteriors: Mapping[str, np.ndarray],
         log: list[str],
         notes: Sequence[str] = (),
+        least_favourable: Mapping[Any, float] | None = None,
     ) -> None:
         self.certificate = certificate
         self.title, self.sizes = title, sizes
@@ -110,6 +115,7 @@ class Solution(Frozen):
         self.terms = frozen({k: Enclosure(*ends) for k, ends in certificate.terms.items()})
         self._priced, self.duals = prices, frozen(duals)
         self.posteriors = frozen(posteriors)
+        self.least_favourable = frozen(dict(least_favourable or {}))
 
     @cached_property
     def prices(self) -> Mapping[str, Any]:

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from cvxprivacy.certificates.bounds import Prover
 from cvxprivacy.exact import FloatArray
+from cvxprivacy.model.capacity import best_prior
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.covariance import CovarianceDual, CovarianceProgram
 from cvxprivacy.programs.dual import Dual
@@ -31,11 +32,26 @@ from cvxprivacy.solvers.presolve import tightened
 from cvxprivacy.solvers.task import Outcome, checked, reported
 from cvxprivacy.solvers.threads import one_thread
 
-__all__ = ["prove_channel", "prove_covariance"]
+__all__ = ["prove_channel", "prove_covariance", "with_centre"]
 
 _RARE = 1e-6  # share of what a view sees, at which an output counts as unused
 _LEAST = 2.0**-40  # of an error in whitened coordinates: with none there is no posterior
 _SHARES = (0.1, 1e-2, 1e-3, 1e-5)  # of their spans, by which rows are stricter inside
+
+
+def with_centre(program: ChannelProgram, rows: FloatArray) -> FloatArray:
+    """Return a candidate with the best row r, where a program has one that is nobody's.
+
+    That is πV, π the prior of the capacity of what each value of W is released as.
+    """
+    if len(rows) == program.n:
+        return rows
+    views = [name for name, view in program.views.items() if view.measure.centred]
+    laws = np.vstack([program.view_matrix(view)[[0], :-1] @ rows for view in views])
+    laws = np.clip(laws, 0.0, None)
+    laws = laws / laws.sum(axis=1, keepdims=True)
+    centre = (1.0 - _LEAST) * (best_prior(laws)[0] @ laws) + _LEAST / program.m
+    return np.vstack([rows, centre])
 
 
 @one_thread()

@@ -54,7 +54,7 @@ def satisfied(problem, solution, criterion) -> bool:
 
 
 def _satisfied(problem, solution, criterion) -> bool:
-    channel = exact_channel(solution)
+    channel = exact_channel(solution)[: problem.alphabet.n]  # the rest is of the law r
     joint, masses = exact_joint(problem, channel)
     unit = arb(2).log() if problem.units == "bits" else arb(1)
     total = sum(masses)
@@ -96,6 +96,15 @@ def _satisfied(problem, solution, criterion) -> bool:
     if kind == "LeakageCap":
         parts = (ball(sum(c) / total) * divergence(c, masses) for c in columns)
         return sum(parts, arb(0)) <= ball(Fraction(criterion.b)) * unit
+    if kind == "CapacityCap":  # by Arimoto and Blahut, the bound of the other end
+        laws = np.array([[float(j) / float(sum(row)) for j in row] for row in joint if sum(row)])
+        prior = np.full(len(laws), 1 / len(laws))
+        for _ in range(5000):
+            law = prior @ laws
+            far = np.where(laws > 0, laws * np.log(np.maximum(laws, 1e-300) / law), 0.0).sum(axis=1)
+            prior = prior * np.exp(far - far.max())
+            prior /= prior.sum()
+        return float(far.max()) <= float(criterion.b) * float(unit) + 1e-6
     if kind == "LocalPrivacy":
         factor = arb(criterion.epsilon).exp()
         if criterion.delta is not None:

@@ -14,6 +14,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from scipy.optimize import minimize_scalar
 
 import cvxprivacy as cpv
 from cvxprivacy import criteria
@@ -40,6 +41,7 @@ RULES = {
     "chi": cpv.PerLetter(cpv.leakage.ChiSquared(), Fraction(1, 20)),
     "cap": cpv.LeakageCap(Fraction(1, 20)),
     "guess": cpv.LeakageCap(Fraction(3, 5), cpv.leakage.GuessingProbability()),
+    "capacity": cpv.CapacityCap(Fraction(1, 20)),
     "ldp": cpv.LocalPrivacy(1),
     "metric": cpv.LocalPrivacy(1, metric=[[0, 1, 2], [1, 0, 1], [2, 1, 0]]),
     "but for": cpv.LocalPrivacy(Fraction(1, 2), delta=Fraction(1, 10)),
@@ -215,6 +217,19 @@ def informs_at_most(columns, masses, bound, *, uniform=False):
     return value**n <= most
 
 
+def most_of_two(groups):
+    """Return max_π I_π in bits of two rows, by their prior alone: no count is next to a bound."""
+    rows = np.array(groups, float).T
+    rows /= rows.sum(axis=1, keepdims=True)
+
+    def told(first):
+        law = first * rows[0] + (1 - first) * rows[1]
+        parts = np.where(rows > 0, rows * np.log2(np.maximum(rows, 1e-300) / law), 0.0).sum(axis=1)
+        return -(first * parts[0] + (1 - first) * parts[1])
+
+    return -minimize_scalar(told, bounds=(0, 1), method="bounded", options={"xatol": 1e-10}).fun
+
+
 def judged(name, drawn):
     """Tell whether a table satisfies a rule, in rationals and, of e^ε, in 60 digits."""
     rule, joint = RULES[name], drawn.sum(axis=1)
@@ -259,6 +274,7 @@ def judged(name, drawn):
         ),
         "cap": lambda: informs_at_most(groups, masses, bound),
         "guess": lambda: sum(map(max, groups)) <= bound * total,
+        "capacity": lambda: most_of_two(groups) <= bound,
         "moves": lambda: not drawn[:, np.array(MOVES)].any(),
         "marginal": lambda: not any(share.values()),
         "distance": lambda: sum(s for s in share.values() if s > 0) <= bound,
@@ -281,7 +297,9 @@ def test_verdicts_are_those_of_the_definition_in_rationals(name):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", [name for name in RULES if name not in (*CHANCES, "k")])
+@pytest.mark.parametrize(
+    "name", [name for name in RULES if name not in (*CHANCES, "k", "capacity")]
+)
 def test_rows_alone_give_the_same_verdict_or_none(name):
     undecided = 0
     for drawn in tables(1):

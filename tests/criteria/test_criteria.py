@@ -36,6 +36,7 @@ MAKE = {
     "k": lambda rng, s, n: cpv.KAnonymity(int(rng.integers(2, max(3, s.records // 2)))),
     "delta": lambda rng, s, n: cpv.DeltaDisclosure(rng.uniform(0.05, 1.0)),
     "cap": lambda rng, s, n: cpv.LeakageCap(rng.uniform(0.1, 0.9) * s.information()),
+    "capacity": lambda rng, s, n: cpv.CapacityCap(rng.uniform(0.1, 0.9) * s.information()),
     "epsilon": lambda rng, s, n: cpv.LocalPrivacy(rng.uniform(0.1, 3)),
     "metric": lambda rng, s, n: cpv.LocalPrivacy(
         rng.uniform(0.1, 3), metric=cpv.absolute_error(rng.integers(0, 4, n))
@@ -272,6 +273,7 @@ def test_nothing_but_a_constant_is_left(criterion):
         cpv.TCloseness(10),
         cpv.DeltaDisclosure(10),
         cpv.LeakageCap(10),
+        cpv.CapacityCap(10),
         cpv.LocalPrivacy(50),
         cpv.MaximalLeakage(2),
         cpv.KeepProbability(0),
@@ -305,6 +307,7 @@ REFUSED = [  # a criterion that does not fit the problem, or is none; argument, 
     (lambda: cpv.DeltaDisclosure(math.nan), "delta", math.nan, None),
     *((lambda v=v: cpv.LocalPrivacy(v), "epsilon", v, None) for v in (-1, 1e4)),
     (lambda: cpv.MaximalLeakage(math.inf), "b", math.inf, None),
+    *((lambda v=v: cpv.CapacityCap(v), "b", v, None) for v in (-0.1, math.nan, "a")),
     *((lambda v=v: cpv.LeakageCap(v), "b", v, None) for v in (-0.1, math.nan, "a", None, 1j)),
     (lambda: cpv.KeepProbability(1.2), "p", 1.2, None),
     (lambda: cpv.KeepProbability([0.5, 2.0]), "p", 2.0, 1),

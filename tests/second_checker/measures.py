@@ -43,7 +43,10 @@ class Measure:
         size = len(pi)
         self.rows, self.unit, self.step, self.number = size, ONE, ONE, ZERO
         self.table: list[list[Fraction]] = []
-        if self.kind == "mutual information":
+        if self.kind == "relative entropy":
+            need(size == 2, "not two labels")
+            self.rows = 1
+        if self.kind in ("mutual information", "relative entropy"):
             self.unit = self.step = 1 / enclosed(lambda: unit_of(units))[0]
         if self.kind in ("hockey-stick", "Sibson"):
             self.number = exact(data[ours])
@@ -103,6 +106,23 @@ def log_law(measure: Measure, column: Numbers) -> list[Fraction]:
     terms = (ball(x) * iv.exp(ball(z)) for x, z in zip(measure.pi, scores, strict=True))
     norm, unit = iv.log(sum(terms, iv.mpf(0))), unit_of(measure.units)
     return [enclosed(lambda z=z: (ball(z) - norm) / unit)[0] for z in scores]
+
+
+def relative_entropy(measure: Measure, joint: Numbers) -> Pair:
+    """Return J₁ (t log t − t + 1), t = (J₀/π₀)/(J₁/π₁)."""
+    own, other = joint[0] * measure.pi[1] / measure.pi[0], joint[1]
+    need(other or not own, "beyond every number")
+    nats = plus(times(own, log(own / other)) if own else (ZERO, ZERO), (other - own, other - own))
+    low, high = enclosed(lambda: interval(nats) / unit_of(measure.units))
+    return max(low, ZERO), max(high, ZERO)
+
+
+def centred_scores(measure: Measure, column: Numbers) -> list[Fraction]:
+    """Return rationals below (τ π₁/π₀, 1 − e^τ): τ t + 1 − e^τ touches t log t − t + 1 at e^τ."""
+    tau = min(max(column[0], -CLIP), CLIP)
+    rise = ball(tau * measure.pi[1] / measure.pi[0])
+    scores = (lambda: rise, lambda: 1 - iv.exp(ball(tau)))
+    return [enclosed(lambda s=s: s() / unit_of(measure.units))[0] for s in scores]
 
 
 def chi_squared(measure: Measure, joint: Numbers) -> Pair:
@@ -376,4 +396,5 @@ MEASURES: dict[str, tuple[Callable[..., Pair], Callable[..., list[Fraction]]]] =
     "gain": (gain, gain_scores),
     "Sibson": (sibson, sibson_scores),
     "maximal leakage": (maximal, maximal_scores),
+    "relative entropy": (relative_entropy, centred_scores),
 }

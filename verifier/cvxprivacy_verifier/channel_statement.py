@@ -301,6 +301,8 @@ class _Words:
 
     def view(self, name: str) -> str:
         view = self.program["views"][name]
+        if view["measure"]["kind"] == "relative entropy":
+            return " and ".join(self._label(view["labels"], v) for v in (0, 1))
         labels, reference = view["labels"], view["reference"] or view["labels"]
         # relative to the greatest atom, in floats: words need no proof, and must not overflow
         top, share = max(atom for atoms in self.law for atom in atoms), [0.0, 0.0]
@@ -321,6 +323,20 @@ class _Words:
             return f"the letter itself{part}: {information:.6g} {self.units}"
         text = f"a label with {many(len(prior), 'value')}{part}"
         return f"{text}; the letters themselves tell {information:.6g} {self.units} about it"
+
+    def _label(self, labels: Sequence[Sequence[int]], label: int) -> str:
+        """Say which letters have a label, and with what share of the mass."""
+        top = max(atom for atoms in self.law for atom in atoms)
+        share, everything, letters = 0.0, 0.0, set()
+        for row, atoms in zip(labels, self.law, strict=True):
+            for s, (v, atom) in enumerate(zip(row, atoms, strict=True)):
+                everything += atom / top
+                if v == label and atom:
+                    share += atom / top
+                    letters.add(s)
+        places = sorted(letters)
+        which = f"letter {places[0]}" if len(places) == 1 else f"{len(places):,} letters"
+        return f"label {label}, {which} with {share / everything:.4g} of the mass"
 
 
 def _information(joint: Mapping[tuple[int, int], float], prior: Sequence[float]) -> float:

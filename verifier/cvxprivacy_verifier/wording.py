@@ -43,7 +43,7 @@ MALFORMED = (
     *(ArithmeticError, MemoryError, RecursionError),
 )
 MOST_VIEWS = 20  # that are described
-INFORMATION = {"mutual information", "Jensen-Shannon"}  # measures in bits or in nats
+INFORMATION = {"mutual information", "Jensen-Shannon", "relative entropy"}  # in bits or in nats
 
 _FRACTION = re.compile(r"-?\d{1,4000}(/\d{1,4000})?")
 _LONGEST = 60  # characters of a name that are printed
@@ -168,6 +168,8 @@ def measured(data: Mapping[str, Any]) -> str:
         gamma = exact(data["gamma"])
         name = f"hockey-stick divergence (γ = {written(gamma)})"
         return "total variation of" if gamma == 1 else f"{name} of"
+    if kind == "relative entropy":
+        return "relative entropy of label 0's outputs from label 1's, times the mass of that, of"
     if kind == "transport":
         distances = ranged(c for row in data["ground"] for c in row)
         return f"earth mover's distance (ground distances {distances}) of"
