@@ -435,8 +435,11 @@ def prices_of(texts: Sequence[str], columns: Sequence[str]) -> float | dict[str,
     return prices if named else prices[""]
 
 
-def cap_of(text: str | None) -> list[tuple[str, dict[str, Any]]]:
-    """Return the criterion that NUMBER or NUMBER:MEASURE means, at most so much leakage."""
+def cap_of(text: str | None, prior: str) -> list[tuple[str, dict[str, Any]]]:
+    """Return the criterion that NUMBER or NUMBER:MEASURE means, at most so much leakage.
+
+    Whatever the prior, that is a cap on capacity, which is of information alone.
+    """
     if text is None:
         return []
     number, _sign, measure = text.partition(":")
@@ -444,6 +447,9 @@ def cap_of(text: str | None) -> list[tuple[str, dict[str, Any]]]:
     arguments: dict[str, Any] = {
         "b": number_of(number, "--at-most", f"{text!r}", remedy, value=text)
     }
+    if measure and prior == "any":
+        remedy = "leave out the measure, or --prior any; maximal leakage is whatever the prior"
+        raise InputError("--at-most", f"{measure} whatever the prior", remedy, value=text)
     if measure:
         arguments["leakage"] = leakage_of(measure, "--at-most")
-    return [("LeakageCap", arguments)]
+    return [("CapacityCap" if prior == "any" else "LeakageCap", arguments)]

@@ -94,6 +94,12 @@ class Catalogued(click.Command):
     metavar="NAME[:NUMBER]",
     help="What is minimised under --budget in place of information; listed below.",
 )
+@shared.choice(
+    "--prior",
+    ["source", "any"],
+    "What an intruder believes of W: the table's own shares, or anything.  Of any, --budget finds "
+    "the least capacity, and --at-most bounds it.",
+)
 @click.option(
     "--ensure",
     type=click.Choice(["law", "table"]),

@@ -12,6 +12,7 @@ from cvxprivacy.microdata.check import lines_of
 from cvxprivacy.microdata.untouched import advised
 from cvxprivacy.model.information import bias_in_words
 from cvxprivacy.results.price import Price
+from cvxprivacy.text import upwards
 from cvxprivacy_verifier.wording import many
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def _in_another_measure(
 
 def _information_after(solution: Solution) -> float:
     """Return I(W; X̂), which is the risk where that is in no other measure."""
-    return float(solution.terms.get("information", solution.terms["risk"]))
+    return float(solution.terms["information" if "information" in solution.terms else "risk"])
 
 
 def _warnings(source: DiscreteSource, solution: Solution, other: Mapping[str, Any]) -> list[str]:
@@ -147,6 +148,9 @@ def report_text(document: Mapping[str, Any], source: DiscreteSource, solution: S
         f"  risk before      {before:.6g} {units}, {bias_in_words(document['risk_before_bias'])}",
         f"  risk after       {after:.6g} {units}{share}{'' if law == 'the law' else f', of {law}'}",
     ]
+    if solution.least_favourable:
+        most = f"at most {upwards(solution.upper)} {units}"
+        lines.append(f"  whatever prior   {most}: no belief of {w} learns more on average")
     if "leakage" in document:
         leakage = document["leakage"]
         lines.append(

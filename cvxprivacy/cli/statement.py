@@ -165,7 +165,7 @@ def problem_data(options: Mapping[str, Any], header: Sequence[str]) -> dict[str,
 
     The table's path and how it is read are not among them.
     """
-    criteria = [*options["criterion"], *cap_of(options["at_most"])]
+    criteria = [*options["criterion"], *cap_of(options["at_most"], options["prior"])]
     if options["budget"] is None and not criteria:
         problem = "neither a budget, nor --at-most, nor a criterion"
         raise InputError("--budget", problem, "pass one of them")
@@ -175,6 +175,9 @@ def problem_data(options: Mapping[str, Any], header: Sequence[str]) -> dict[str,
     if options["leakage"] and options["budget"] is None:
         problem, remedy = "nothing is minimised of it", "pass --budget, or --at-most 0.1:MEASURE"
         raise InputError("--leakage", problem, remedy, value=options["leakage"])
+    if options["prior"] == "any" and options["budget"] is None and options["at_most"] is None:
+        problem, remedy = "nothing is minimised or capped of it", "pass --budget, or --at-most 0.1"
+        raise InputError("--prior", problem, remedy, value=options["prior"])
     columns = {role: split_columns(options[role], header) for role in ("sensitive", "key")}
     kinds, weights = measures_of(options["distortion"], columns["key"])
     distortion: dict[str, Any] = {"attributes": kinds, "weights": weights}
@@ -194,6 +197,7 @@ def problem_data(options: Mapping[str, Any], header: Sequence[str]) -> dict[str,
         "formulation": "PrivacyDistortion" if budget else "MinimumDistortion",
         **budget,
         **({"leakage": leakage_of(options["leakage"], "--leakage")} if options["leakage"] else {}),
+        **({"prior": options["prior"]} if budget and options["prior"] != "source" else {}),
         **({"after": list(options["after_channel"])} if options["after_channel"] else {}),
         "encoder": options["encoder"],
         "units": options["units"],
@@ -219,7 +223,8 @@ def problem_of(data: Mapping[str, Any], source: DiscreteSource) -> ChannelProble
     if "suppress" in measure:
         d = suppressible(d, measure["suppress"], data["source"]["key"])
     rules = [stated_criterion(rule) for rule in data["criteria"]]
-    settings = {name: data[name] for name in ("budget", "encoder", "units") if name in data}
+    numbers = ("budget", "prior", "encoder", "units")
+    settings = {name: data[name] for name in numbers if name in data}
     if "leakage" in data:
         settings["leakage"] = stated_leakage(data["leakage"])
     if "after" in data:

@@ -376,9 +376,21 @@ class ChannelProgram(FrozenFields):
             for letters in self.blocks
         )
         if self.dense:
-            return self.least(self.mass[:, None] * next(costs))[0]
+            return self.completed(self.least(self.mass[:, None] * next(costs))[0])
         best = np.concatenate([cost.argmin(axis=1) for cost in costs])
         return self.deterministic(best)
+
+    @cached_property
+    def centred(self) -> bool:
+        """Whether the last letter is nobody's: its row is a law r that others are compared with."""
+        return any(view.measure.centred for view in self.views.values())
+
+    def completed(self, channel: Matrix) -> Matrix:
+        """Return a channel in which that row, if there is one, is the mean of all others."""
+        if self.centred:
+            channel = channel.copy()
+            channel[-1] = self.mass[:-1] @ channel[:-1] / self.mass[:-1].sum()
+        return channel
 
     def deterministic(self, outputs: IntArray) -> Matrix:
         """Return the channel that releases each letter as the output of its own."""

@@ -30,6 +30,7 @@ __all__ = ["is_edge", "is_least", "near_channels", "rescored", "roomier", "solve
 
 MANY = 20_000  # entries, beyond which no proof is made again for a price
 FEW = 1_200  # entries times letters, up to which neighbours are solved
+_NEAR = 1e-6  # of the scale: what is so near the worst of several counts as that
 _ACTIVE = 60  # rows that moves are kept on
 _RAISED = (0.0, 1e-9, 1e-7, 1e-5, 1e-4, 1e-3, 3e-3)  # shares by which multipliers are raised
 _POWERS = (10, 13, 16, 7, 19, 22, 25, 4, 28, 32, 36, 2, 0)  # of steps, halves of the longest
@@ -55,7 +56,7 @@ def _trivial(program: ChannelProgram, rates: Mapping[str, Fraction]) -> Iterator
     tables += [program.cost(part) for part in program.objectives.values()]
     for table in tables:
         cost = program.mass[:, None] * table
-        yield program.least(cost)[0]
+        yield program.completed(program.least(cost)[0])
         yield np.tile(np.eye(program.m)[cost.sum(axis=0).argmin()], (program.n, 1))
 
 
@@ -74,6 +75,15 @@ def _moved(
                 turned = turned + part / float(rates[name])
             elif tight:
                 others.append(part)
+    # what is as great as the worst is to change as that does
+    parts = [(program.value(part, channel), part) for part in program.objectives.values()]
+    greatest = max(value for value, _ in parts)
+    first, *more = (
+        _gradient(program, part, channel)
+        for value, part in parts
+        if value > greatest - _NEAR * program.scale
+    )
+    others += [gradient - first for gradient in more]
     if len(others) > _ACTIVE or not turned.any():
         return
     gradients = [turned, *others]
@@ -98,17 +108,23 @@ def _moved(
             yield channel + most * 2.0**-power * direction
 
 
-def _gradients(
-    program: ChannelProgram, row: Constraint, channel: FloatArray
-) -> Iterator[tuple[FloatArray, bool]]:
-    """Yield the gradient by K of a row, or of it at each output, and whether it is tight."""
-    term = row.expression
+def _gradient(program: ChannelProgram, term: Expression, channel: FloatArray) -> FloatArray:
+    """Return the gradient by K of a quantity."""
     gradient = program.mass[:, None] * program.cost(term)
     for view, weight in term.columns(program.m).items():
         measure = program.views[view].measure
         scores = measure.scores(program.joint(channel, view), program.reference(view))
         slopes = weight * measure.inside(scores, program.reference(view)) * program.unit(view)
         gradient = gradient + np.asarray(program.view_matrix(view).T @ slopes)
+    return gradient
+
+
+def _gradients(
+    program: ChannelProgram, row: Constraint, channel: FloatArray
+) -> Iterator[tuple[FloatArray, bool]]:
+    """Yield the gradient by K of a row, or of it at each output, and whether it is tight."""
+    term = row.expression
+    gradient = _gradient(program, term, channel)
     value = program.columns(term, channel)
     if not row.per_output:
         excess = float(value.sum()) + float(term.constant) - float(row.bounds(program.m))

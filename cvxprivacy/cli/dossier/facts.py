@@ -150,6 +150,8 @@ def _minimised(problem: ChannelProblem) -> tuple[str, str]:
     if not objective.weights:
         return f"the least expected {objective.name}", ""
     measure = getattr(problem, "leakage", None)
+    if getattr(problem, "prior", "source") == "any":
+        return "the least capacity", problem.program.units
     if measure is None or measure.informs:
         return "the least leakage", problem.program.units
     return f"the least {measure.name}", problem.program.units if measure.in_units else ""

@@ -24,7 +24,7 @@ _SHOWN = {
     *("sensitive", "key", "distortion", "budget", "criterion", "leakage", "weights", "missing"),
     *("encoder", "units", "accuracy", "time-limit", "row-id", "delimiter", "encoding"),
     *("reference", "bootstrap", "ensure", "suppress", "at-most", "cells", "decimal", "sheet"),
-    *("holdout", "confidence"),
+    *("holdout", "confidence", "prior"),
 }
 _NUMBER = re.compile(r"[-+]?[\d.]+(?:e[-+]?\d+)?")
 

@@ -133,10 +133,12 @@ def asked(data: Mapping[str, Any], criteria: Iterable[Any], schema: Any) -> list
     w, x = cells(schema.sensitive), cells(schema.key)
     units, measure = data["units"], data.get("leakage")
     if "budget" in data:
-        minimised = f"information, in {units}" if measure is None else measure["kind"]
+        minimised, whatever = f"information, in {units}" if measure is None else measure["kind"], ""
+        if data.get("prior") == "any":
+            minimised, whatever = f"capacity, in {units}", ", whatever is believed of it beforehand"
         they = "they tell" if len(schema.key) > 1 else "it tells"
         lines = [
-            f"Release {x} so that {they} as little as possible about {w} ({minimised}).",
+            f"Release {x} so that {they} as little as possible about {w}{whatever} ({minimised}).",
             f"Expected distortion per record: at most {data['budget']:g}.",
         ]
     else:
