@@ -45,6 +45,8 @@ Keys are the arguments' own names; what a class or a function says of its argume
 ``after`` names the files of the channels of earlier releases of the same records, relative to the
 problem file; with ``remember = false`` where nobody kept what was drawn.
 
+``prior = "any"``, of ``PrivacyDistortion``, is of an intruder who believes anything of W.
+
 ``[[laws]]``, any number of them, are further laws of the same letters, each with a ``name`` if you
 like and what ``[source]`` takes.
 

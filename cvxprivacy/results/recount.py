@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.errors import InputError
+from cvxprivacy.exact import FloatArray
+from cvxprivacy.leakage.relative_entropy import RelativeEntropy
 from cvxprivacy.model.discrete import DiscreteSource
+from cvxprivacy.programs.channel import IntArray
 from cvxprivacy.tables.labels import read, written
 from cvxprivacy.tables.schema import TableSchema
 
@@ -133,6 +136,13 @@ def _differences(
     for z, name in enumerate(source.z_names):
         expected[f"W|{name}"] = np.where(atoms.z_of == z, atoms.w_of, -1)
     labels = {n: view["labels"] for n, view in program["views"].items() if n[:2] in ("W", "W|")}
+    if any(view["measure"]["kind"] == RelativeEntropy.kind for view in program["views"].values()):
+        if not _centred_alike(atoms.w_of, len(atoms.w_support), law, program["views"]):
+            yield "what the values of W are compared with is not what the proof says"
+            return
+        rows, columns = atoms.law.shape
+        law = law[:rows, :columns]
+        labels = {n: np.array(table)[:rows, :columns] for n, table in labels.items()}
     if (
         atoms.law.shape != law.shape
         or table["alive"] != atoms.support.tolist()
@@ -151,3 +161,21 @@ def _differences(
             f"{source.names[0]} = {w!r} and {source.names[1]} = {x!r}, where the proof has "
             f"{law[atom, s]:,.15g}"
         )
+
+
+def _centred_alike(w_of: IntArray, values: int, law: FloatArray, views: Mapping[str, Any]) -> bool:
+    """Tell whether each value of W is compared with the one letter that is nobody's."""
+    rows, columns = w_of.shape
+    if law.shape[1] != columns + 1 or len(law) < rows or law[rows:, :columns].any():
+        return False
+
+    def padded(labels: IntArray, last: int) -> list[list[int]]:
+        table = np.full(law.shape, -1)
+        table[:rows, :columns] = labels
+        table[law[:, -1] > 0, -1] = last
+        return [list(map(int, row)) for row in table]
+
+    compared = [padded(np.where(w_of == w, 0, -1), 1) for w in range(values)]
+    stated = [v["labels"] for v in views.values() if v["measure"]["kind"] == RelativeEntropy.kind]
+    others = [v["labels"] for n, v in views.items() if n == "W"]
+    return sorted(stated) == sorted(compared) and all(o == padded(w_of, -1) for o in others)

@@ -106,6 +106,7 @@ CRITERIA = {
     "KAnonymity": {"k": 60},
     "DeltaDisclosure": {"delta": 0.5},
     "LeakageCap": {"b": 0.05},
+    "CapacityCap": {"b": 0.05},
     "PerLetter": {"leakage": cpv.leakage.TotalVariation(), "bound": 0.1},
     "PerfectPrivacy": {},
     "PointwiseMaximalLeakage": {"epsilon": 0.5},
@@ -562,7 +563,7 @@ kind = "absolute_error"
 >> criteria[1]: 'PreserveMarginal' is a string; write a table
 @head | criteria = [ | { kind = "PreserveMarginal" }, | "PreserveMarginal", # here | ]
 @source @years
->> criteria[1].kind: missing; use one of DeltaDisclosure, ForbiddenMoves
+>> criteria[1].kind: missing; use one of CapacityCap, DeltaDisclosure, ForbiddenMoves
 @head @source @years @first | [[criteria]] # here | p = 0.5
 >> criteria[1].kind: 'Criterion' is unknown
 @head @source @years @first | [[criteria]] | kind = "Criterion" # here

@@ -344,6 +344,7 @@ MEASURED = [
 TYPED = [  # what is typed, and the arguments that it stands for
     (["--encoder", "wx", "--units", "nats"], {"encoder": "wx", "units": "nats"}),
     (["--weights", "weight"], {"weights": "weight"}),
+    (["--prior", "any"], {"prior": "any"}),
     (["--leakage", "chi-squared"], {"leakage": cpv.leakage.ChiSquared()}),
     (["--leakage", "hockey-stick:1.5"], {"leakage": cpv.leakage.HockeyStick(1.5)}),
     (["--leakage", "power-divergence:1.5"], {"leakage": cpv.leakage.PowerDivergence(1.5)}),
@@ -365,7 +366,7 @@ def test_an_option_is_the_librarys_argument(typed, options, budget, here):
     frame["weight"] = (frame["id"] % 5 + 1) / 4
     frame.to_csv("w.csv", index=False)
     options, key = dict(options), {"key": ["age", "sex"], "bins": {"age": 10}}
-    if budget is None and "leakage" in options:
+    if budget is None and {"leakage", "prior"} & options.keys():
         rule = ("--criterion", "LDiversity=1.8")
         refused("release", "w.csv", *BOTH[:-2], *typed, *rule, *OUTPUTS, pieces=["--budget"])
         return
@@ -606,6 +607,25 @@ def test_at_most_is_the_least_distortion_under_a_cap(here):
     assert same["lower"] == summary["lower"]
     guess = report("release", "t.csv", *RARE, "--at-most", "0.55:guessing-probability")
     assert "guessing" in guess["terms"] or guess["lower"] > 0
+
+
+def test_whatever_the_prior_the_capacity_is_minimised_or_capped(here):
+    text = say("release", "t.csv", *RARE, "--budget", 0.2, "--prior", "any", *OUTPUTS).out
+    say("verify", "p.json", "--table", "t.csv", "--problem", "r.toml")
+    source = cpv.DiscreteSource.from_table(
+        pandas.read_csv("t.csv"), sensitive="ill", key=["age", "sex"], bins={"age": 10}
+    )
+    d, channel = cpv.hamming(source.x), cpv.Channel.load("c.json")
+    learnt = cpv.capacity(channel, source).value
+    by_table = cpv.information.mutual_information(source.pmf @ channel.matrix)
+    assert by_table < float(learnt)
+    most = float(re.search(r"whatever prior +at most ([0-9.]+) bits", text)[1])
+    assert learnt.upper <= most < learnt.upper + 1e-3
+    summary = report("release", "t.csv", *RARE, "--at-most", 0.01, "--prior", "any")
+    least = cpv.MinimumDistortion(source, d, [cpv.CapacityCap(0.01)]).solve()
+    assert summary["lower"] == pytest.approx(least.lower)
+    how = ("--at-most", "0.55:guessing-probability", "--prior", "any")
+    refused("release", "t.csv", *RARE, *how, pieces=["--at-most", "whatever the prior"])
 
 
 @pytest.mark.parametrize("cost", ["0.05", "age=0.05"])

@@ -17,7 +17,7 @@ DERIVED = [page for page in PAGES if page.stem != "index"]
 MODULES = sorted(p for room in (PACKAGE, VERIFIER) for p in room.rglob("*.py"))
 
 TAG = re.compile(r"\\tag\{([^}]*)\}")
-NAME = r"[PCNEGU][1-9][0-9]*"
+NAME = r"[APCNEGU][1-9][0-9]*"
 REFERENCE = re.compile(rf"\(({NAME}(?:(?:, |–){NAME})*)\)")
 LETTERS = {
     "channel_program": "P",
@@ -27,6 +27,7 @@ LETTERS = {
     "large_tables": "B",
     "covariance": "G",
     "useful": "U",
+    "any_prior": "A",
 }
 
 

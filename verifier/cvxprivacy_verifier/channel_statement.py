@@ -49,7 +49,9 @@ def channel_words(program: Mapping[str, Any], infeasible: bool) -> list[str]:
     masses = [exact(atom) for atoms in words.law for atom in atoms if atom]
     unit = units_of({"program": program})
     texts = [words.term(part) for part in parts.values()]
-    if len(texts) > 1:
+    if (alike := words.alike(parts)) is not None:
+        texts = [f"the greatest of {len(texts):,}, each of a view of its own name: {alike}"]
+    elif len(texts) > 1:
         named = [f"{quoted(name)}: {text}" for name, text in zip(parts, texts, strict=True)]
         texts = [f"the greatest of {len(texts):,}, {'; '.join(named)}"]
     matters = any(map(words.matters, parts.values()))
@@ -86,6 +88,15 @@ class _Words:
             off = radius_of(term["cost_radius"])
             parts.append(f"expected cost of {ranged(costs, 6)}{off}{free}")
         return " + ".join([*parts, *constant(term["constant"])])
+
+    def alike(self, parts: Mapping[str, Any]) -> str | None:
+        """Return what several objectives all are, each of the one view that is called as it is."""
+        if len(parts) < 2 or any(list(part["weights"]) != [name] for name, part in parts.items()):
+            return None
+        texts = {
+            self.term(part).replace(f"of {quoted(name)} ", "of it ") for name, part in parts.items()
+        }
+        return texts.pop() if len(texts) == 1 else None
 
     def weighed(self, term: Mapping[str, Any]) -> list[str]:
         return information_terms(term["weights"], self.sizes, "value", self.measures)
