@@ -18,6 +18,7 @@ from cvxprivacy.criteria.piecewise import pieces, spread
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, Real
 from cvxprivacy.frozen import owned
+from cvxprivacy.programs.centre import is_centred
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.latex import plain
 from cvxprivacy.programs.lettering import Lettering, Wording
@@ -121,8 +122,9 @@ class Stated(Criterion):
     def of(cls, name: str, stated: Any, laws: Collection[str]) -> Stated:
         """Return a comparison, or one under each of these laws; what is neither is refused."""
         rows = stated if isinstance(stated, Mapping) else {"": stated}
-        complete = len(rows) == 1 or rows.keys() == set(laws)
-        if not (complete and "" in rows and all(isinstance(r, Constraint) for r in rows.values())):
+        compared = all(isinstance(row, Constraint) for row in rows.values())
+        complete = "" in rows and (len(rows) == 1 or rows.keys() == set(laws))
+        if not (compared and (complete or is_centred(rows.values()))):
             remedy = "compare a quantity of this very problem: problem.risk <= 0.1"
             raise InputError("constraint", "no comparison under this problem's laws", remedy)
         return cls(name, rows)
@@ -142,13 +144,16 @@ class Stated(Criterion):
 
     def constraints(self, release: Any) -> Mapping[str, Rule]:
         """Return the comparison, its number traced; of any program's quantities."""
+        if is_centred(self.rows.values()):  # of each value of W
+            return {name: self._traced(row) for name, row in self.rows.items()}
         stated = self.rows.get(getattr(release, "under", ""))
-        if stated is None:
-            return {}
+        return {} if stated is None else {"": self._traced(stated)}
+
+    def _traced(self, stated: Constraint) -> Constraint:
         left, number = stated.expression, self.bound * self.sign
         row = left <= number if stated.sense == "<=" else left == number
         notation = {"relation": stated.relation, "right": stated.right}
-        return {"": replace(row, radius=stated.radius, **notation)}
+        return replace(row, radius=stated.radius, **notation)
 
 
 class Affine(Criterion):

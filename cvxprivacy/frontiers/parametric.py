@@ -27,6 +27,7 @@ from cvxprivacy.formulations.covariance import CovarianceProblem
 from cvxprivacy.formulations.problem import Problem
 from cvxprivacy.frontiers.curve import CONCAVE, CONVEX, EXPONENTIAL, MONOTONE, Axis, Number
 from cvxprivacy.frontiers.stored import digest, to_json
+from cvxprivacy.programs.centre import is_centred
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.covariance import ErrorCovariance
 from cvxprivacy.programs.dual import Dual
@@ -74,7 +75,8 @@ class ParametricProblem:
             remedy = "raise most_strategies: a cut list proves nothing from below"
             raise InputError("problem", wrong, remedy)
         program = self._program = self._problem.program
-        constraint, group = program.constraints.get(parameter), self._group(parameter)
+        group = self._group(parameter)
+        constraint = program.constraints.get(group[0])
         if constraint is not None and constraint.relation == r"\ge":
             wrong, remedy = f"{parameter!r} is a least value", "move max_leakage = H(W) − E instead"
             raise InputError("parameter", wrong, remedy, value=parameter)
@@ -132,10 +134,14 @@ class ParametricProblem:
         return InputError("parameter", wrong, remedy, value=self.parameter)
 
     def _group(self, parameter: str) -> tuple[str, ...]:
-        """Return the constraints of a name: one, or one under each of several laws."""
-        laws = self._problem.alphabet.laws if self._discrete else [""]
-        names = (indexed(parameter, law) for law in laws)
-        return tuple(n for n in names if n in self._program.constraints) or (parameter,)
+        """Return the constraints of a name: one, or one for each of several laws, or of each w."""
+        if not self._discrete:
+            return (parameter,)
+        laws, rules = self._problem.alphabet.laws, self._problem.rules.get(parameter, {})
+        names = [n for n in (indexed(parameter, k) for k in laws) if n in self._program.constraints]
+        if not names and is_centred(rules.values()):
+            names = list(rules)
+        return tuple(names) or (parameter,)
 
     def _criteria(self) -> Mapping[str, Any]:
         return self._problem._criteria() if self._discrete else {}

@@ -20,6 +20,7 @@ from cvxprivacy.release.channel import Channel
 from cvxprivacy.release.draws import numerators
 from cvxprivacy.results.enclosure import Enclosure
 from cvxprivacy.results.privacy_profile import PrivacyProfile
+from cvxprivacy.solvers.candidate import with_centre
 from cvxprivacy_verifier.balls import ball, ceil, floor
 from cvxprivacy_verifier.verify import proof_of
 
@@ -94,7 +95,8 @@ def _place_of(
             remedy = "pass mechanisms.remap(channel, source, distortion)"
             unknown = f"an output {label!r}, which is no released letter of the problem"
             raise InputError(argument, unknown, remedy, where=name, value=label)
-    exact = ExactChannel(numerators(candidate_rows(channel, problem.alphabet)))
+    rows = with_centre(problem.program, candidate_rows(channel, problem.alphabet))
+    exact = ExactChannel(numerators(rows))
     evaluation = proof.upper(exact.to_dict())
     moving = {*family.axis.rows, *problem.rules.get(family.parameter, {})}
     breaks = [broken for broken in evaluation.broken if broken not in moving]
@@ -122,6 +124,7 @@ def _number(
         wrong = f"no channel has a number {family.parameter!r} of its own"
         raise InputError(argument, wrong, remedy, value=family.parameter)
     alphabet, matrix = problem.alphabet, exact.numerators / DENOMINATOR
+    matrix = matrix[: alphabet.n]
     n, m = matrix.shape
     metric = criterion.metric
     if metric is not None:
