@@ -206,6 +206,8 @@ def _refuse_unshown(problem: Any) -> None:
     held = problem.side_information if isinstance(problem, ChannelProblem) else problem.given
     if held:
         raise InputError("side_information", f"{held!r}", remedy, value=held)
+    if isinstance(problem, ChannelProblem) and problem.program.centred:
+        raise InputError("prior", "what is told to any prior", remedy)
     if isinstance(problem, ChannelProblem) and problem.alphabet.several:
         count = len(problem.alphabet.laws)
         raise InputError("laws", f"{count} laws", remedy, value=count)

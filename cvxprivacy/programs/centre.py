@@ -6,10 +6,10 @@ Whatever the prior π of W, a release tells no more of it than the capacity of W
 
 and the right-hand side (A1) is jointly convex in the channel and in r (A2).  With r as one more row
 of the channel it is a channel program: a quantity for each w is the relative entropy of what w is
-released as from that row (:mod:`cvxprivacy.leakage.relative_entropy`).  The letter costs nothing and no
-other view sees it.  It has as much mass as all others together, so that what these cost, and what
-is seen of them, is to be doubled.  Criteria of each letter hold of its row too: at the optimum r is
-a mixture of rows that satisfy them.
+released as from that row (:mod:`cvxprivacy.leakage.relative_entropy`).  The letter costs nothing,
+and no other view sees it.  It has as much mass as all others together, so that what these cost, and
+what is seen of them, is to be doubled.  Criteria of each letter hold of its row too: at the optimum
+r is a mixture of rows that satisfy them.
 """
 
 from __future__ import annotations
