@@ -19,7 +19,7 @@ import numpy as np
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, FloatArray, Real, fractions, rational, written
 from cvxprivacy.leakage.base import Face, Places, beyond
-from cvxprivacy.leakage.polyhedral import Polyhedral, Recourse
+from cvxprivacy.leakage.polyhedral import Entries, Polyhedral, Recourse
 from cvxprivacy.leakage.smooth import Curvature, Smooth, relative_change
 from cvxprivacy.validation import typed
 
@@ -400,6 +400,9 @@ class HockeyStick(Polyhedral):
         one = np.eye(len(reference))
         cost = np.repeat([1.0, 0.0], len(reference))
         return Recourse(np.hstack([one, -one]), np.zeros(len(reference)), cost)
+
+    def entries(self, reference: FloatArray) -> Entries:
+        return Entries(float(self.gamma) * reference, True, np.ones(len(reference)))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({float(self.gamma):g})"

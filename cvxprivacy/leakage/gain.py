@@ -11,7 +11,7 @@ import numpy.typing as npt
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, FloatArray, floats as exact_floats, fractions, written
 from cvxprivacy.leakage.base import Face, Places
-from cvxprivacy.leakage.polyhedral import Polyhedral, Recourse
+from cvxprivacy.leakage.polyhedral import Entries, Polyhedral, Recourse
 from cvxprivacy.validation import table
 
 __all__ = ["Gain", "GuessingProbability"]
@@ -128,6 +128,14 @@ class Gain(Polyhedral):
     def lifted(self, joint: Any, reference: FloatArray) -> Any:
         """Return what each guess gains."""
         return exact_floats(self._table) @ joint
+
+    def entries(self, reference: FloatArray) -> Entries | None:
+        """Return the gains, where each guess gains with one value alone, and none loses."""
+        gains = exact_floats(self._table)
+        if gains.shape != (len(reference),) * 2 or (gains != np.diag(np.diag(gains))).any():
+            return None
+        weights = np.diag(gains)
+        return Entries(weights, False, np.ones(len(weights))) if (weights > 0).all() else None
 
     def recourse(self, reference: FloatArray) -> Recourse:
         """Return a level above what each guess gains; it is > 0, as some guess gains.

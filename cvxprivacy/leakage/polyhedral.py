@@ -17,7 +17,7 @@ import numpy as np
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.leakage.base import Leakage
 
-__all__ = ["Polyhedral", "Recourse"]
+__all__ = ["Entries", "Polyhedral", "Recourse"]
 
 
 class Recourse(NamedTuple):
@@ -26,6 +26,17 @@ class Recourse(NamedTuple):
     matrix: FloatArray
     mass: FloatArray
     cost: FloatArray
+
+
+class Entries(NamedTuple):
+    """F(J) = max_v w(v) J(v), or Σ (J(v) − w(v) q)₊ if it is an ``excess``.
+
+    ``parameters`` are by what multipliers of these rows are to be weighed to tell a score.
+    """
+
+    weights: FloatArray
+    excess: bool
+    parameters: FloatArray
 
 
 class Polyhedral(Leakage):
@@ -58,6 +69,16 @@ class Polyhedral(Leakage):
             π.
         """
         raise NotImplementedError
+
+    def entries(self, reference: FloatArray) -> Entries | None:
+        """Return a statement with a row for each entry of J, if it has one.
+
+        Parameters
+        ----------
+        reference : ndarray, shape (|W|,)
+            π.
+        """
+        return None
 
     def cone(self, x: Any, mass: Any, reference: FloatArray) -> tuple[Any, Mapping[str, Any]]:
         import cvxpy as cp

@@ -22,7 +22,7 @@ import numpy as np
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, FloatArray, Real, fractions, written
 from cvxprivacy.leakage.base import Face, Leakage, Places
-from cvxprivacy.leakage.polyhedral import Polyhedral, Recourse
+from cvxprivacy.leakage.polyhedral import Entries, Polyhedral, Recourse
 from cvxprivacy.leakage.smooth import Curvature, Smooth, relative_change
 from cvxprivacy.model.information import nat
 from cvxprivacy.validation import typed
@@ -287,6 +287,9 @@ class Maximal(_Norm, Polyhedral):
         size = len(reference)
         level = np.hstack([reference[:, None], -np.eye(size)])
         return Recourse(level, np.zeros(size), np.eye(1, size + 1)[0])
+
+    def entries(self, reference: FloatArray) -> Entries:
+        return Entries(1.0 / reference, False, 1.0 / reference)
 
     def __repr__(self) -> str:
         return 'Maximal("W")'

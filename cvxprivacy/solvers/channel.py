@@ -21,7 +21,7 @@ from cvxprivacy.leakage import Leakage
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Expression
-from cvxprivacy.solvers import presolve, sparse_rows
+from cvxprivacy.solvers import entry_rows, presolve, sparse_rows
 from cvxprivacy.solvers.entries import generation as entry_generation
 from cvxprivacy.solvers.family import Family
 from cvxprivacy.solvers.interior import method as interior
@@ -147,13 +147,15 @@ class ChannelTask(Task):
         prover = self.prover
         if self.watch.stopped or self.foreign:
             return bool(self.watch.stopped)
-        if sparse_rows.pays(self.program):
-            channel, dual, words = sparse_rows.optimum(self.program, self.watch)
-            self.report(words)
-            prover.offer_dual(dual)
-            prover.offer_channel(channel)
-            if self.certified:
-                return True
+        for linear in (sparse_rows, entry_rows):
+            answer = linear.optimum(self.program, self.watch) if linear.pays(self.program) else None
+            if answer is not None:
+                channel, dual, words = answer
+                self.report(words)
+                prover.offer_dual(dual)
+                prover.offer_channel(channel)
+                if self.certified:
+                    return True
         with np.errstate(all="ignore"):
             failure = _follow(_points(self), self._taken)
             if not self.settled:

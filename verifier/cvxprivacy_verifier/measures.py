@@ -330,8 +330,13 @@ class Gain(Measure):
         lost = [b - g for row in self._gains for b, g in zip(best, row, strict=True)]
         self.step, self.unit = _sizes(lost)
 
+    @cached_property
+    def _nonzero(self) -> list[list[tuple[int, arb]]]:
+        """The gains of each guess that are not 0: of guesses of W itself one of hundreds."""
+        return [[(v, g) for v, g in enumerate(row) if not g.is_zero()] for row in self._gains]
+
     def value(self, joint: Sequence[arb]) -> arb:
-        return _largest([total(map(operator.mul, row, joint)) for row in self._gains])
+        return _largest([total(g * joint[v] for v, g in row) for row in self._nonzero])
 
     def exactly(self, joint: Sequence[fmpz], masses: Sequence[int]) -> fmpq:
         """Return F(J), which has no roots or logarithms."""
@@ -347,8 +352,12 @@ class Gain(Measure):
         """Return a mixture of the rows of G, of weights that are made ≥ 0 and of sum 1."""
         # 𝒮 is their hull: the greatest of linear functions is no less than any mean
         weights = _some([arb(max(x, 0.0)) for x in column])
-        columns, total_weight = zip(*self._gains, strict=True), total(weights)
-        return [total(map(operator.mul, weights, gains)) / total_weight for gains in columns]
+        scores = [arb(0)] * len(self.reference)
+        for weight, row in zip(weights, self._nonzero, strict=True):
+            for v, gain in row:
+                scores[v] += weight * gain
+        total_weight = total(weights)
+        return [score / total_weight for score in scores]
 
 
 class Sibson(Measure):
