@@ -12,6 +12,7 @@ from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.channel import ChannelProgram, Matrix
 from cvxprivacy.programs.compiler import Rules
 from cvxprivacy.programs.dual import Dual
+from cvxprivacy.programs.useful import UsefulDual
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.release.decoder import Decoder
 from cvxprivacy.results.idle import idle_notes
@@ -49,7 +50,9 @@ def channel_solution(
     duals: dict[str, Any] = {}
     posteriors: dict[str, FloatArray] = {}
     priced: Any = {}
-    if primal is not None and dual is not None and dual.objective:
+    if isinstance(dual, UsefulDual):  # a maximum is no convex function of what bounds it: no prices
+        duals = {"mass": dual.letters, **dual.multipliers}
+    elif primal is not None and dual is not None and dual.objective:
         duals, posteriors = _multipliers(program, dual)
         priced = ChannelPrices(
             program,
