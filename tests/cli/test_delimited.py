@@ -281,6 +281,7 @@ def test_progress_is_told_every_byte(folder):
     assert len(information) > 3
 
 
+@pytest.mark.long
 def test_memory_holds_only_what_is_asked_for(folder):
     one = table(folder, b"a,b\n" + b"".join(b"x,%d%s\n" % (i, b"." * 299) for i in range(20_000)))
     tracemalloc.start()
@@ -494,6 +495,7 @@ def test_an_integer_that_no_float_tells_from_the_next_is_never_one(text):
     assert as_numbers([text, "0.5"]) is None
 
 
+@pytest.mark.long
 @given(st.lists(st.from_regex(r"-?[0-9]{1,9}(\.[0-9]{1,9})?", fullmatch=True), max_size=4))
 def test_numbers_are_equal_only_if_their_texts_are_worth_the_same(texts):
     from fractions import Fraction
