@@ -233,9 +233,9 @@ def test_an_encoding_with_shifts_ends_unshifted(folder):
 
 def test_an_escape_that_does_not_end_is_refused(folder):
     data, path = b"a,b\n1,\x1b$" + b"\0" * 7, str(folder / "table.csv")
-    with patch_chunk(3):  # what is pending overflows the decoder
+    with patch_chunk(3):  # what is pending overflows the decoder, but that of Python 3.13
         refused(lambda: table(folder, data, encoding="iso2022_jp").columns(), path,
-                "line 2: no iso2022_jp", "--encoding")  # fmt: skip
+                "line 2: ", "iso2022_jp", "--encoding")  # fmt: skip
 
 
 def test_missing_cells(folder):
