@@ -192,7 +192,9 @@ def light(folder):
         for extra, refused in REFUSED_COMMANDS.items()
         for i, words in enumerate(refused)
     }
-    return answered(folder, HIDDEN, code={code: code for code in REFUSED}, commands=commands)
+    channel = {"a channel of a table": WORKS["a channel of a table"]}  # which `apply` reads
+    code = channel | {code: code for code in REFUSED}
+    return answered(folder, HIDDEN, code=code, commands=commands)
 
 
 # ---- what needs no extra -----------------------------------------------------------------
