@@ -13,6 +13,7 @@ import json
 import os
 import re
 import secrets
+import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -32,6 +33,7 @@ __all__ = [
 
 SCHEMA = "cvxprivacy pending 1"
 BLOCK = 1 << 20
+PATIENCE = 60.0  # seconds: to take its names, a set needs less than one
 BINARY = getattr(os, "OBINARY", 0)  # of Windows, which else writes other line ends
 _PART = re.compile(r"\.[0-9a-f]{16}\.part\.(.+)", re.DOTALL)
 _JOURNAL = re.compile(r"\.[0-9a-f]{16}\.pending")
@@ -361,11 +363,29 @@ def _in_turn(folders: Iterable[Path]) -> Iterator[None]:
     """
     with ExitStack() as held:
         for folder in sorted(folders) if fcntl is not None else []:
+            busy = False
             with suppress(OSError):
                 handle = os.open(folder, os.O_RDONLY)
                 held.callback(os.close, handle)
-                fcntl.flock(handle, fcntl.LOCK_EX)
+                busy = not _locked(handle)
+            if busy:
+                problem = f"is held by another process for {PATIENCE:g} seconds: nothing is written"
+                raise TimeoutError(errno.ETIMEDOUT, problem, str(folder))
         yield
+
+
+def _locked(handle: int) -> bool:
+    """Lock a folder, and tell whether its turn came in time."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > until:
+                return False
+            time.sleep(0.02)
+        else:
+            return True
 
 
 def _sum_if_any(path: Path) -> str | None:

@@ -15,19 +15,12 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.programs.worst import first_part
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.results.solution import Solution
+from cvxprivacy.validation import axes_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["channel", "tradeoff"]
-
-
-def _axes(ax: Axes | None) -> Axes:
-    if ax is not None:
-        return ax
-    import matplotlib.pyplot as plt
-
-    return plt.gca()
 
 
 def _text(label: Any) -> str:
@@ -63,7 +56,7 @@ def channel(release: Channel, ax: Axes | None = None, *, ticks: int = 6) -> Axes
     [[0.8, 0.2], [0.2, 0.8]]
     >>> plt.close(figure)
     """
-    ax = _axes(ax)
+    ax = axes_of(ax)
     image = ax.imshow(release.matrix, vmin=0.0, vmax=1.0, cmap=style.MAP, aspect="auto")
     for axis, labels in ((ax.xaxis, release.outputs), (ax.yaxis, release.inputs)):
         at = np.unique(np.linspace(0, len(labels) - 1, min(ticks, len(labels))).round().astype(int))
@@ -124,7 +117,7 @@ def tradeoff(
     """
     if not solutions:
         raise InputError("solutions", "none", "pass at least one solution with a budget")
-    ax = _axes(ax)
+    ax = axes_of(ax)
     lines = []
     for i, solution in enumerate(solutions):
         program = solution.certificate.program

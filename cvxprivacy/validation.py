@@ -11,7 +11,7 @@ import sys
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,8 +29,12 @@ from cvxprivacy.exact import (
     unwritable,
 )
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 __all__ = [
     "array",
+    "axes_of",
     "generator",
     "integer",
     "labels",
@@ -201,6 +205,20 @@ def integer(value: Any, argument: str, *, least: int) -> int:
         remedy = f"pass a whole number of at least {least}"
         raise InputError(argument, f"{value!r}", remedy, value=value) from None
     return truncated
+
+
+def axes_of(ax: Axes | None) -> Axes:
+    """Return axes to draw on: those that are passed, or the current ones."""
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        return plt.gca()
+    from matplotlib.axes import Axes
+
+    if isinstance(ax, Axes):
+        return ax
+    problem, remedy = f"a {type(ax).__name__}", "pass axes of matplotlib, such as plt.subplots()[1]"
+    raise InputError("ax", problem, remedy, value=ax)
 
 
 def generator(seed: Any) -> np.random.Generator:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -16,6 +17,17 @@ from tests.public_tables import tables  # noqa: E402, F401 (a fixture)
 
 hypothesis.settings.register_profile("suite", deadline=None, print_blob=True, max_examples=40)
 hypothesis.settings.load_profile("suite")
+
+
+def pytest_sessionstart():
+    """Collect no garbage while modules are imported, which leave none."""
+    gc.disable()
+
+
+def pytest_collection_finish():
+    """From here on look at what tests make, and no more at what was imported."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)

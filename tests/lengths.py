@@ -21,6 +21,11 @@ def some_at_length(values: Collection[Any], often: int) -> list[Any]:
 def _marked(values: Collection[Any], always: set[int]) -> list[Any]:
     marked = []
     for i, value in enumerate(values):
-        arguments = value if isinstance(value, tuple) else (value,)
-        marked.append(value if i in always else pytest.param(*arguments, marks=pytest.mark.long))
+        if i in always:
+            marked.append(value)
+        elif hasattr(value, "marks"):  # of pytest.param
+            marked.append(value._replace(marks=(*value.marks, pytest.mark.long)))
+        else:
+            arguments = value if isinstance(value, tuple) else (value,)
+            marked.append(pytest.param(*arguments, marks=pytest.mark.long))
     return marked

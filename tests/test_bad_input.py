@@ -132,3 +132,18 @@ def test_a_cost_of_one_layer_is_of_all_atoms():
 def test_an_unknown_name_of_the_package():
     with pytest.raises(AttributeError, match="PrivacyDistorsion"):
         _ = cpv.PrivacyDistorsion
+
+
+def test_what_are_no_axes():
+    solution = budgeted().solve()
+    curve = cpv.frontier(budgeted(), tol=0.1)
+    for draw in (curve.plot, cpv.PrivacyProfile(solution.channel).plot,
+                 lambda ax: cpv.plotting.channel(solution.channel, ax)):  # fmt: skip
+        refused(lambda draw=draw: draw(ax=1), "ax", "axes of matplotlib")
+
+
+def test_what_is_no_earlier_release():
+    for after in (5, "no channel", [0.5]):
+        refused(
+            lambda after=after: budgeted(after=after), "after", "pass solution.channel", where=0
+        )

@@ -194,3 +194,17 @@ def test_sets_take_their_names_one_after_another(monkeypatch, tmp_path):
     handle = os.open("a", os.O_RDONLY)
     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # given up at the end
     os.close(handle)
+
+
+def test_nobody_waits_for_ever(monkeypatch, tmp_path):
+    fcntl = pytest.importorskip("fcntl", reason="a system without these locks")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(files, "PATIENCE", 0.0)
+    handle = os.open(".", os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    with pytest.raises(TimeoutError, match="held by another process") as refused:
+        write({"x.txt": ["x"], "y.txt": ["y"]})
+    assert refused.value.filename == str(tmp_path)
+    assert contents(tmp_path) == {}
+    os.close(handle)
+    write({"x.txt": ["x"], "y.txt": ["y"]})

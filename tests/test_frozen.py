@@ -25,6 +25,7 @@ from cvxprivacy.solvers.driver import Outcome
 from tests.formulations.gaussian import E, S
 from tests.instances import BINARY, CRITERIA, DEPENDENT, MINIMAL, SCALAR, budgeted
 from tests.leakage.measures import MEASURES
+from tests.lengths import some_at_length
 
 
 def narrow(**changes: Any) -> cpv.PrivacyDistortion:
@@ -104,7 +105,7 @@ def public_values() -> dict[str, Callable[[], Any]]:
     return made
 
 
-@pytest.mark.parametrize("name", public_values())
+@pytest.mark.parametrize("name", some_at_length(public_values(), 24))
 def test_no_array_of_a_value_can_be_made_writable(name: str) -> None:
     """What is written into a table that is computed anew by each reading changes no value."""
     value = public_values()[name]()
@@ -214,7 +215,9 @@ def test_what_was_typed_may_change_afterwards() -> None:
     assert problem.at(budget=0.3).program.constraints["budget"].bound == 0.3
 
 
-@pytest.mark.parametrize("name", [name for name in MINIMAL if name != "minimum distortion"])
+@pytest.mark.parametrize(
+    "name", some_at_length([name for name in MINIMAL if name != "minimum distortion"], 6)
+)
 def test_what_is_printed_is_the_program_that_was_proved(name: str) -> None:
     problem = MINIMAL[name]()
     other = problem.at(budget=0.35)

@@ -124,8 +124,12 @@ def audit(
 
 def _settings(options: Mapping[str, Any], header: Sequence[str]) -> dict[str, Any]:
     """Return the arguments of the audit: the options, with columns that the table has."""
-    same = ("leakage", "missing", "weights", "reference", "bootstrap", "seed", "units")
+    from cvxprivacy.release.draws import Draws
+
+    same = ("leakage", "missing", "weights", "reference", "bootstrap", "units")
     settings = {name: options[name] for name in same}
+    if options["seed"] is not None:  # it may be that of a release, and the intervals are published
+        settings["seed"] = Draws(options["seed"]).generator("bootstrap")
     for role in ("sensitive", "key"):
         settings[role] = shared.split_columns(options[role], header)
         shared.refuse_unknown(f"--{role}", settings[role], header)

@@ -329,17 +329,8 @@ def _measured_of(
 
     level = options["confidence"]
     level = shared.LEVEL if level is None else level
-    return measured(halves, problem, solution, level=level, seed=_chance(seed))
-
-
-def _chance(seed: int) -> Any:
-    """Return chance of the seed that is independent of the draws of the release.
-
-    What it makes is published: it tells nothing of a seed that was typed.
-    """
-    import numpy as np
-
-    return np.random.default_rng(int.from_bytes(Draws(seed).derived("holdout measured"), "big"))
+    chance = Draws(seed).generator("holdout measured")  # its figures are published
+    return measured(halves, problem, solution, level=level, seed=chance)
 
 
 def _population_facts(document: dict[str, Any], risk: PopulationRisk | None) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from cvxprivacy.cli.house import ENDING
 from cvxprivacy.cli.outputs import Output, steps
 from cvxprivacy.cli.releasing import Releasing
 from cvxprivacy.cli.statement import problem_of, problem_text
-from cvxprivacy.errors import InputError
+from cvxprivacy.errors import InputError, UnknownValueError
 from cvxprivacy.exact import is_sparse
 from cvxprivacy.files import file_sum
 from cvxprivacy.formulations.candidate import candidate_rows
@@ -31,7 +31,8 @@ from cvxprivacy.microdata.released_law import ReleasedLaw
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.release.channel import Channel
-from cvxprivacy.release.sequel import Matching, Sequel, earlier_letters, names_of
+from cvxprivacy.release.sequel import Matching, Sequel, earlier_letters, in_one, names_of
+from cvxprivacy.tables.engines import python_values
 from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.text import aligned, cells
 from cvxprivacy_verifier.wording import many
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["SequelReleasing"]
 
 NEW = "new records"
+MOST = 20  # values, and records of each, that an error lists
 _ALONE = ("certificate", "channel", "problem-out")  # of which new records have their own
 _WITHOUT = {
     "holdout": "with --holdout: both proofs are of all records",
@@ -98,7 +100,7 @@ class SequelReleasing(Releasing):
         opened = released_table(Path(path), channel.schema)
         names = [self.row_id, *channel.schema.key]
         shared.refuse_unknown(f"--after {path}", names, opened.header)
-        return opened.frame(names)
+        return in_one(opened.frame(names))  # it is looked at twice
 
     @contextmanager
     def _named_options(self) -> Iterator[None]:
@@ -114,11 +116,33 @@ class SequelReleasing(Releasing):
             path, problem, remedy = self.options[option][i], error.problem, error.remedy
             if name == "released" and error.where is not None:
                 path += f", record {int(error.where) + 1:,}"
-            if name == "after" and "no input" in problem:
-                remedy = "use the key, --bins, --group, --level and --top of that release, and "
-                remedy += "release records of a value that it did not have by themselves"
+            if name == "after" and isinstance(error, UnknownValueError):
+                problem, remedy = self._strangers(self.after[i])
             argument = f"--{option.replace('_', '-')} {path}"
             raise InputError(argument, problem, remedy, value=error.value) from None
+
+    def _strangers(self, channel: Channel) -> tuple[str, str]:
+        """Return which records have a value that an earlier table never had, and what to do."""
+        table = in_one(self.schema.counted_records(self.frame))
+        groups = self.schema.input_columns(channel.encoder)
+        parts = [self.schema.letters(table, group) for group in groups]
+        letters = parts[0] if len(parts) == 1 else list(zip(*parts, strict=True))
+        names: dict[Any, list[str]] = {}
+        for letter, name in zip(letters, python_values(table[str(self.row_id)]), strict=True):
+            if letter not in channel._rows:
+                names.setdefault(letter, []).append(str(name))
+        count = sum(map(len, names.values()))
+        listed = [
+            f"{letter!r} of {', '.join(of_it[:MOST])}" + ", …" * (len(of_it) > MOST)
+            for letter, of_it in names.items()
+        ]
+        problem = f"the values of {count:,} of {many(len(letters), 'record')} are no input of it: "
+        problem += "; ".join(listed[:MOST]) + "; …" * (len(listed) > MOST)
+        remedy = "use the key, --bins, --group, --level and --top of that release"
+        if count < len(letters):
+            remedy += "; if they are, put these records into a table of their own, and release it "
+            remedy += "with the same --row-id, without --after: nothing of such a value is out"
+        return problem, remedy
 
     def solve(self) -> None:
         """Find the channel of what all tell together, and that of new records."""

@@ -34,7 +34,7 @@ from cvxprivacy.results.closed_price import ClosedFormPrice
 from cvxprivacy.results.enclosure import Enclosure
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.solvers.family import Family
-from cvxprivacy.solvers.task import Outcome, reported
+from cvxprivacy.solvers.task import Outcome, refuse_choice, reported
 from cvxprivacy.solvers.water_level import common_level
 from cvxprivacy.validation import labels, typed
 from cvxprivacy_verifier.hamming_proof import Filling
@@ -171,11 +171,7 @@ class CategoricalProblem(Problem[Solution]):
     # ---- solving -------------------------------------------------------------------------
 
     def _outcome(self, options: Mapping[str, Any], family: Family | None = None) -> Outcome:
-        usual = {"method": "auto", "solver": "CLARABEL", "solver_options": None}
-        for name, value in ((name, options[name] or None) for name in usual):
-            if value != usual[name]:
-                problem, remedy = "a closed form needs no solver", "solve channel_problem() instead"
-                raise InputError(name, problem, remedy, value=value)
+        refuse_choice(options, "a closed form needs no solver", "solve channel_problem() instead")
         return Outcome(self._closed_form(options["accuracy"]), [reported("closed form")])
 
     def _closed_form(self, accuracy: str) -> HammingCertificate:

@@ -16,15 +16,13 @@ from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.compiler import Rules, compiled
 from cvxprivacy.programs.expression import Constraint
 from cvxprivacy.programs.side_conditions import Auxiliary, Rule
-from cvxprivacy.programs.useful import RayLatex, UsefulDual, UsefulProgram, plain
+from cvxprivacy.programs.useful import RayLatex, UsefulProgram, plain
 from cvxprivacy.release.channel import Channel
-from cvxprivacy.results.channel import release_of
 from cvxprivacy.results.infeasible import Conflict
-from cvxprivacy.results.recount import table_record
-from cvxprivacy.results.restoration import entry_bounds
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.solvers.driver import Outcome
 from cvxprivacy.solvers.family import Family
+from cvxprivacy.solvers.task import refuse_choice
 from cvxprivacy.solvers.useful import Master, prover_of, rays_of, solve_useful
 from cvxprivacy.solvers.watch import Watch
 
@@ -74,7 +72,10 @@ class RayProblem(ChannelProblem):
     # ---- solving -------------------------------------------------------------------------
 
     def _outcome(self, options: Mapping[str, Any], family: Family | None = None) -> Outcome:
-        return solve_useful(self.program, **options)
+        problem = "the linear program over rays has one solver"
+        remedy = "leave it out: accuracy=, time_limit=, progress=, verbose= and certify= are taken"
+        refuse_choice(options, problem, remedy)
+        return solve_useful(self.program, accuracy=options["accuracy"], watch=options.get("watch"))
 
     def _candidate(
         self, candidate: Any, duals: Mapping[str, Any] | None, options: Mapping[str, Any]
@@ -96,28 +97,9 @@ class RayProblem(ChannelProblem):
         ).explained()
 
     def _solution(self, outcome: Outcome) -> Solution:
-        certificate = outcome.certificate.recorded(
-            table_record(self.source, self.alphabet.encoder_inputs)
-        )
-        program, primal, dual = certificate.program, certificate.primal, certificate.dual
-        duals: dict[str, Any] = {}
-        if isinstance(dual, UsefulDual):
-            duals = {"mass": dual.letters, **dual.multipliers}
-        entries = entry_bounds(self._criteria(), self.rules, self.alphabet)
-        release = None
-        if primal is not None:
-            release = _used(release_of(program, self.alphabet, primal.matrix, entries))
-        return Solution(
-            certificate,
-            title=type(self).__name__,
-            sizes=self._sizes(),
-            release=release,
-            prices={},  # the greatest utility is no convex function of what bounds it
-            duals=duals,
-            posteriors={},
-            log=outcome.log,
-            notes=self._notes(),
-        )
+        solution = super()._solution(outcome)
+        channel = solution.channel
+        return solution if channel is None else solution._with(release=_used(channel))
 
 
 def _refuse_joint(name: str, rule: Rule) -> None:

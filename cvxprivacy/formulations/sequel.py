@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -64,7 +64,7 @@ def after_releases(source: DiscreteSource, after: Channel | Sequence[Channel]) -
     >>> both, both.law[0].round(4).tolist()
     (DiscreteSource(W: 2, X: 2, earlier: 2), [[0.3, 0.1], [0.025, 0.075]])
     """
-    channels = [after] if isinstance(after, Channel) else list(after)
+    channels = list(after) if isinstance(after, Iterable) else [after]
     if source.z is not None:
         remedy = "make the source of W and X alone"
         raise InputError("after", "side information and earlier releases", remedy)

@@ -45,7 +45,7 @@ from cvxprivacy.frozen import Frozen
 from cvxprivacy.results.enclosure import Enclosure
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.text import facts_html
-from cvxprivacy.validation import table, typed
+from cvxprivacy.validation import axes_of, table, typed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -586,10 +586,7 @@ class Frontier(Frozen):
         InputError
             If nothing is feasible, or as :meth:`compare` does.
         """
-        if ax is None:
-            import matplotlib.pyplot as plt
-
-            ax = plt.gca()
+        ax = axes_of(ax)
         solved = np.array([(p.x, p.upper) for p in self.points if math.isfinite(p.upper)], float)
         if not len(solved):
             raise InputError("points", "none is feasible", "solve further")

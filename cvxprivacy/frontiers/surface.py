@@ -42,7 +42,7 @@ from cvxprivacy.frontiers.membership import Membership
 from cvxprivacy.frontiers.weighted import WeightedProblem
 from cvxprivacy.frozen import Frozen
 from cvxprivacy.results.solution import Solution
-from cvxprivacy.validation import integer, number, table, typed
+from cvxprivacy.validation import axes_of, integer, number, table, typed
 from cvxprivacy_verifier.balls import UnprovableError
 
 if TYPE_CHECKING:
@@ -338,7 +338,9 @@ class Surface(Frozen):
         """
         import matplotlib.pyplot as plt
 
-        axes: Any = plt.figure().add_subplot(projection="3d") if ax is None else ax
+        axes: Any = plt.figure().add_subplot(projection="3d") if ax is None else axes_of(ax)
+        if axes.name != "3d":
+            raise InputError("ax", "axes of two dimensions", 'pass some of projection="3d"')
         low, (right, back) = self.vertices.min(axis=0), self._cropped()
         grid = []
         for x in np.linspace(low[0], right, count).tolist():

@@ -18,7 +18,7 @@ from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.information import bias_in_words
 from cvxprivacy.results.solution import GaussianSolution, Solution
 from cvxprivacy.sdc.risk import EstimatedLeakage
-from cvxprivacy.validation import one_of
+from cvxprivacy.validation import axes_of, one_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -270,10 +270,8 @@ class Comparison:
         parameters : mapping of str to str, optional
             The letter of each method's settings: ``{"mdav": "k"}`` writes k = 3 for 3.
         """
-        import matplotlib.pyplot as plt
-
         one_of(of, "of", "cells", "records")
-        ax = plt.gca() if ax is None else ax
+        ax = axes_of(ax)
         names = dict.fromkeys(p.method for p in self.points if p.method != OPTIMUM)
         curves = {name: [p for p in self.points if p.method == name] for name in names}
         letters, cells = parameters or {}, of == "cells"

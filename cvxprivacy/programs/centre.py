@@ -38,7 +38,8 @@ def is_centred(quantities: Iterable[Expression | Worst | Rule]) -> bool:
     """Tell whether some quantity, or rule, is of a relative entropy from the centre."""
     terms = (q.expression if isinstance(q, Constraint) else q for q in quantities)
     parts = (p for q in terms if isinstance(q, Expression | Worst) for p in parts_of(q).values())
-    return any(view.measure.centred for part in parts for view in part.views.values())
+    views = (view for part in parts for view in part.views.values())
+    return any(isinstance(view, View) and view.measure.centred for view in views)
 
 
 class Centre:

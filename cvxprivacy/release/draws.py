@@ -27,7 +27,7 @@ from cvxprivacy.certificates.exact_channel import DENOMINATOR
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import is_sparse
 
-__all__ = ["Draws", "Numbers", "is_missing", "numerators", "text_of"]
+__all__ = ["Draws", "Numbers", "distinct", "is_missing", "numerators"]
 
 SCHEME = "cvxprivacy draws 1"
 BLOCK = 2**16  # bytes that one hash makes
@@ -101,6 +101,10 @@ class Draws:
         draws._key, draws._seed = self.derived(purpose), None
         return draws
 
+    def generator(self, purpose: str) -> np.random.Generator:
+        """Return chance whose figures may be published: they tell nothing of a typed seed."""
+        return np.random.default_rng(int.from_bytes(self.derived(purpose), "big"))
+
     def children(self, count: int) -> list[Draws]:
         """Return independent draws for partitions; those by name are the same for all."""
         self._secret()  # one for all
@@ -123,18 +127,9 @@ class Draws:
         """Return two words for each name."""
         if len(names) != size:
             raise InputError("row_id", f"{len(names)} names", f"pass {size}, one per record")
-        key, records = self._secret(), dict[bytes, int]()
-        for i, name in enumerate(names):
-            if is_missing(name):
-                remedy = "name every record"
-                raise InputError("row_id", "a missing name", remedy, where=first + i)
-            digest = hashlib.blake2b(text_of(name).encode(), digest_size=16, key=key).digest()
-            other = records.setdefault(digest, i)
-            if other != i:
-                problem = f"{name!r} names records {first + other} and {first + i}"
-                remedy = "name every record by itself"
-                raise InputError("row_id", problem, remedy, where=first + i, value=name)
-        return np.frombuffer(b"".join(records), "<u8").reshape(size, 2)
+        key, texts = self._secret(), distinct(names, "row_id", first)
+        digests = [hashlib.blake2b(t.encode(), digest_size=16, key=key).digest() for t in texts]
+        return np.frombuffer(b"".join(digests), "<u8").reshape(size, 2)
 
 
 def _key_of(seed: int | np.random.Generator | None) -> bytes:
@@ -149,10 +144,26 @@ def _stretched(seed: int) -> bytes:
     return hashlib.scrypt(hex(seed).encode(), salt=SCHEME.encode(), n=2**14, r=8, p=1, dklen=32)
 
 
-def text_of(name: Any) -> str:
-    """Return a record's name as text: ``2`` for 2.0, too."""
-    integral = isinstance(name, float) and name.is_integer()
-    return str(int(name) if integral else name)
+def distinct(names: Sequence[Any], argument: str, first: int = 0) -> list[str]:
+    """Return the names of records as text, ``2`` for 2.0, too: each of them names one.
+
+    ``first`` is the number of the first record.
+    """
+    places = dict[str, int]()
+    for i, name in enumerate(names, first):
+        if is_missing(name):
+            raise InputError(argument, "a missing name", "name every record", where=i)
+        integral = isinstance(name, float) and name.is_integer()
+        text = str(int(name) if integral else name)
+        if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
+            problem = f"{name!r} has half of a character that takes two"
+            remedy = "mend the encoding of the table"
+            raise InputError(argument, problem, remedy, where=i, value=name)
+        if (other := places.setdefault(text, i)) != i:
+            problem = f"{name!r} names records {other} and {i}"
+            remedy = "name every record by itself"
+            raise InputError(argument, problem, remedy, where=i, value=name)
+    return list(places)
 
 
 def is_missing(name: Any) -> bool:

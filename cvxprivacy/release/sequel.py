@@ -22,13 +22,13 @@ from cvxprivacy.extras import nw
 from cvxprivacy.frozen import Frozen
 from cvxprivacy.release.apply import rows_of
 from cvxprivacy.release.channel import Channel
-from cvxprivacy.release.draws import Draws, is_missing, numerators, text_of
+from cvxprivacy.release.draws import Draws, distinct, numerators
 from cvxprivacy.tables.engines import as_narwhals, collect, in_memory, python_values
 from cvxprivacy.tables.labels import written
 from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.validation import present
 
-__all__ = ["Matching", "Sequel", "earlier_letters", "joined", "names_of", "purpose"]
+__all__ = ["Matching", "Sequel", "earlier_letters", "in_one", "joined", "names_of", "purpose"]
 
 LEAST = 5.0  # records expected in a cell that counts by itself
 LEVEL = 1e-9  # at which letters are told not to be of their channels
@@ -160,7 +160,7 @@ class Sequel(Frozen):
         frame : frame in memory, or DuckDB relation
             With the columns that the channels were made from.
         """
-        return self._matched(_table(frame))[0]
+        return self._matched(in_one(frame))[0]
 
     def fits(self, frame: Any) -> bool:
         """Tell whether the earlier letters are such as their channels draw of today's values.
@@ -174,7 +174,7 @@ class Sequel(Frozen):
         frame : frame in memory, or DuckDB relation
             As of :meth:`matching`.
         """
-        _, rows, matched = self._matched(_table(frame))
+        _, rows, matched = self._matched(in_one(frame))
         law = self.together._prior()
         counts = np.bincount(rows[matched], minlength=len(law)).astype(float)
         numbers: dict[Any, int] = {}
@@ -215,7 +215,7 @@ class Sequel(Frozen):
         if row_id not in (None, self.row_id):
             remedy = f"name {self.row_id!r}, or none"
             raise InputError("row_id", "another column than in earlier tables", remedy)
-        table = _table(frame)
+        table = in_one(frame)
         _, rows, matched = self._matched(table)
         names = python_values(table[self.row_id])
         numbers = Draws(seed).fresh(purpose(self.after))(len(table), names)
@@ -255,7 +255,7 @@ def earlier_letters(
     letters = []
     for place, (frame, channel) in enumerate(zip(tables, after, strict=True)):
         argument = "released" if len(tables) == 1 else f"released[{place}]"
-        table = _table(frame, argument)
+        table = in_one(frame, argument)
         for name in (row_id, *key):
             present(name, table.columns, argument)
         released = TableSchema(tuple(key)).letters(table, key)
@@ -294,24 +294,16 @@ def _digest(channel: Channel) -> str:
 
 def names_of(frame: Any, row_id: str, argument: str) -> list[str]:
     """Return the names of records as text; one that is missing or names two is refused."""
-    table, first = _table(frame, argument), dict[str, int]()
+    table = in_one(frame, argument)
     present(row_id, table.columns, argument)
-    for i, name in enumerate(python_values(table[row_id])):
-        if is_missing(name):
-            raise InputError(argument, "a missing name", "name every record", where=i)
-        other = first.setdefault(text_of(name), i)
-        if other != i:
-            problem = f"{name!r} names records {other} and {i}"
-            remedy = "name every record by itself"
-            raise InputError(argument, problem, remedy, where=i, value=name)
-    return list(first)
+    return distinct(python_values(table[row_id]), argument)
 
 
 def _is_relation(frame: Any) -> bool:
     return isinstance(as_narwhals(frame), nw.LazyFrame)
 
 
-def _table(frame: Any, argument: str = "frame") -> nw.DataFrame[Any]:
+def in_one(frame: Any, argument: str = "frame") -> nw.DataFrame[Any]:
     """Return a frame in memory; a relation of DuckDB is collected."""
     table = as_narwhals(frame, argument)
     if isinstance(table, nw.LazyFrame) and table.implementation.is_duckdb():

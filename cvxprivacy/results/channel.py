@@ -12,6 +12,7 @@ from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.channel import ChannelProgram, Matrix
 from cvxprivacy.programs.compiler import Rules
 from cvxprivacy.programs.dual import Dual
+from cvxprivacy.programs.useful import UsefulDual
 from cvxprivacy.programs.worst import Worst
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.release.decoder import Decoder
@@ -50,7 +51,9 @@ def channel_solution(
     duals: dict[str, Any] = {}
     posteriors: dict[str, FloatArray] = {}
     priced: Any = {}
-    if primal is not None and dual is not None and dual.objective:
+    if isinstance(dual, UsefulDual):  # a maximum is no convex function of what bounds it: no prices
+        duals = {"mass": dual.letters, **dual.multipliers}
+    elif primal is not None and dual is not None and dual.objective:
         duals, posteriors = _multipliers(program, dual)
         priced = ChannelPrices(
             program,
@@ -76,12 +79,10 @@ def channel_solution(
     )
 
 
-def _least_favourable(
-    program: ChannelProgram, alphabet: Alphabet, dual: Dual | None
-) -> dict[Any, float]:
+def _least_favourable(program: ChannelProgram, alphabet: Alphabet, dual: Any) -> dict[Any, float]:
     """Return the weights of what the worst is of: laws, or values of W, whose prior they are."""
     objective = program.objective
-    if dual is None or not dual.objective or not isinstance(objective, Worst):
+    if not isinstance(objective, Worst) or dual is None or not dual.objective:
         return {}
     shares = list(dual.shares_of(program).values())
     values = [alphabet.source.w[w] for w in alphabet.w_support]

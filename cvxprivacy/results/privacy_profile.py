@@ -29,7 +29,7 @@ from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.release.draws import numerators
 from cvxprivacy.results.enclosure import Enclosure
-from cvxprivacy.validation import typed
+from cvxprivacy.validation import axes_of, typed
 from cvxprivacy_verifier.balls import ball, ceil, floor, total
 
 if TYPE_CHECKING:
@@ -217,10 +217,7 @@ class PrivacyProfile(Frozen):
         matplotlib.axes.Axes
             The axes, with their labels.
         """
-        if ax is None:
-            import matplotlib.pyplot as plt
-
-            ax = plt.gca()
+        ax = axes_of(ax)
         end = min(self.epsilon.upper, FAR) if most is None else float(typed(most, "most"))
         fine = np.linspace(0.0, end, PLACES)
         upper = [self.delta(epsilon).upper for epsilon in fine.tolist()]

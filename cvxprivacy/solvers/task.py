@@ -16,7 +16,16 @@ from cvxprivacy.exact import FloatArray
 from cvxprivacy.solvers.watch import Watch
 from cvxprivacy.validation import one_of
 
-__all__ = ["UNUSABLE", "Minimise", "Outcome", "Task", "attempts", "checked", "reported"]
+__all__ = [
+    "UNUSABLE",
+    "Minimise",
+    "Outcome",
+    "Task",
+    "attempts",
+    "checked",
+    "refuse_choice",
+    "reported",
+]
 
 UNUSABLE = (np.linalg.LinAlgError, ValueError, OverflowError)  # numbers that are none
 _LIMITS = {"CLARABEL": "time_limit", "SCS": "time_limit_secs"}  # what solvers call a time limit
@@ -70,6 +79,14 @@ def checked(
         raise InputError("solver_options", f"{solver_options!r}", remedy)
     names = ("method", "solver", "accuracy", "solver_options")
     return dict(zip(names, (method, solver, accuracy, solver_options), strict=True))
+
+
+def refuse_choice(options: Mapping[str, Any], problem: str, remedy: str) -> None:
+    """Refuse the choice of a solver where none is asked."""
+    for name, usual in (("method", "auto"), ("solver", "CLARABEL"), ("solver_options", None)):
+        value = options.get(name) or usual
+        if value != usual:
+            raise InputError(name, problem, remedy, value=value)
 
 
 def reported(line: str) -> str:

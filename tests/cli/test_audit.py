@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy.release.draws import Draws
 from tests.cli.runner import RUN, command, loaded, refused, report, say, write
 from tests.microdata.helpers import Page, audited, coarse, owner_only, people
 
@@ -41,6 +42,13 @@ def test_the_command_says_what_python_says():
     again = [say(*BOTH, "--seed", 3).out for _ in range(2)]
     assert again[0] == again[1]
     assert "at 95%" in again[0]
+
+
+def test_what_is_printed_helps_nobody_to_guess_a_seed():
+    """It may be that of the release: NumPy's own chance of it would be tried in no time."""
+    printed = say(*BOTH, "--bootstrap", 20, "--seed", 3).out.strip()
+    assert printed != str(audited(bootstrap=20, seed=3))
+    assert printed == str(audited(bootstrap=20, seed=Draws(3).generator("bootstrap")))
 
 
 def test_the_command_writes_for_the_owner_alone_and_says_so():

@@ -43,6 +43,7 @@ def test_the_command():
     assert "<svg" in Path("plane.svg").read_text(encoding="utf-8")[:2000]
 
 
+@pytest.mark.long
 def test_the_command_as_json():
     """A method named twice is one curve."""
     how = ("--method", "rank-swapping=5", "--method", "rank-swapping=9", "--units", "nats")
@@ -55,6 +56,7 @@ def test_the_command_as_json():
     assert document["qglb"]
 
 
+@pytest.mark.long
 def test_the_command_measures_in_other_measures():
     typed = ("--leakage", "guessing-probability", "--leakage", "hockey-stick:1.5")
     document = report("compare", "people.csv", *SMALL, "--method", "mdav=20", *typed)

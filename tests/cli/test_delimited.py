@@ -233,9 +233,9 @@ def test_an_encoding_with_shifts_ends_unshifted(folder):
 
 def test_an_escape_that_does_not_end_is_refused(folder):
     data, path = b"a,b\n1,\x1b$" + b"\0" * 7, str(folder / "table.csv")
-    with patch_chunk(3):  # what is pending overflows the decoder
+    with patch_chunk(3):  # what is pending overflows the decoder, but that of Python 3.13
         refused(lambda: table(folder, data, encoding="iso2022_jp").columns(), path,
-                "line 2: no iso2022_jp", "--encoding")  # fmt: skip
+                "line 2: ", "iso2022_jp", "--encoding")  # fmt: skip
 
 
 def test_missing_cells(folder):
@@ -281,6 +281,7 @@ def test_progress_is_told_every_byte(folder):
     assert len(information) > 3
 
 
+@pytest.mark.long
 def test_memory_holds_only_what_is_asked_for(folder):
     one = table(folder, b"a,b\n" + b"".join(b"x,%d%s\n" % (i, b"." * 299) for i in range(20_000)))
     tracemalloc.start()
@@ -494,6 +495,7 @@ def test_an_integer_that_no_float_tells_from_the_next_is_never_one(text):
     assert as_numbers([text, "0.5"]) is None
 
 
+@pytest.mark.long
 @given(st.lists(st.from_regex(r"-?[0-9]{1,9}(\.[0-9]{1,9})?", fullmatch=True), max_size=4))
 def test_numbers_are_equal_only_if_their_texts_are_worth_the_same(texts):
     from fractions import Fraction

@@ -26,7 +26,7 @@ from cvxprivacy.cli.dossier.tradeoff import curve
 from cvxprivacy.errors import InputError
 from cvxprivacy.microdata.check import Check
 from tests.cli.runner import BOTH, loaded, people, refused, report, say, write
-from tests.lengths import rest_at_length
+from tests.lengths import rest_at_length, some_at_length
 from tests.microdata.helpers import Page, owner_only
 
 FILES = ("--out", "o.csv", "--certificate", "p.json", "--problem-out", "r.toml")
@@ -106,6 +106,7 @@ def test_files_are_told_by_their_sums(made, facts):
     assert "t.csv: the file itself, by its keyed SHA-256" in text
 
 
+@pytest.mark.long
 def test_changes_groups_and_risks_are_counted(made, facts):
     before, after = (pd.read_csv(made / name) for name in ("t.csv", "o.csv"))
     band = [f"[{a // 10 * 10}, {a // 10 * 10 + 10})" for a in before["age"]]
@@ -176,6 +177,7 @@ def test_the_input_is_told_without_folder_and_seed(made, facts):
     assert words[:3] == ["cvxprivacy", "release", "t.csv"]
 
 
+@pytest.mark.long
 def test_numbers_are_measured_as_numbers(here):
     people_of_few_ages = pd.read_csv("t.csv").assign(age=lambda t: t["age"] // 4 * 4)
     people_of_few_ages.to_csv("t.csv", index=False)
@@ -193,6 +195,7 @@ def test_numbers_are_measured_as_numbers(here):
     assert "fresh" in seed["words"]
 
 
+@pytest.mark.long
 def test_a_parquet_table_is_told_of_alike(parquet):
     say("release", "t.parquet", *BOTH, "--out", "o.parquet", "--report", "a.json", "--seed", 1)
     facts, after = loaded("a.json"), parquet.read("o.parquet")
@@ -203,6 +206,7 @@ def test_a_parquet_table_is_told_of_alike(parquet):
     assert sum(row["records"] for row in facts["letters"]["rows"]) == 300
 
 
+@pytest.mark.long
 def test_records_left_out_keep_the_others_in_step(here):
     lines = Path("t.csv").read_text(encoding="utf-8").splitlines()
     lines[3] = lines[3].replace(",M,", ",,").replace(",F,", ",,")
@@ -253,7 +257,7 @@ def test_both_forms_say_the_same_and_need_nothing_else(made, name):
     assert not re.search(r"<(metadata|dc:|rdf:)", page)
 
 
-@pytest.mark.parametrize("population", [{}, None, {"records": 5}])
+@pytest.mark.parametrize("population", some_at_length([{}, None, {"records": 5}], 1))
 def test_no_heading_stands_over_nothing(facts, population):
     """As of 24,000 groups, of which nothing is said of a population."""
     facts["uncertainty"]["population"] = population
@@ -400,6 +404,7 @@ def test_audits_are_judged_alike(here):
     assert sorted(row["records"] for row in facts["letters"]["rows"]) == sorted(sizes)
 
 
+@pytest.mark.long
 def test_a_release_that_is_only_priced_approves_nothing(here):
     say("release", "t.csv", *BOTH, "--report", "a.json", "--report", "a.html")
     facts = loaded("a.json")
@@ -580,6 +585,7 @@ PART = ("release", "t.csv", "--sensitive", "ill", "--key", "age,sex", "--bins", 
         "--no-untouched", "--force")  # fmt: skip
 
 
+@pytest.mark.long
 def test_the_dossier_of_a_part_checks_as_it_says(here):
     say(*PART, "--budget", "0.2", "--seed", 3, "--certificate", "p.json")
     facts = loaded("a.json")
@@ -658,6 +664,7 @@ def test_a_budget_that_a_part_met_is_not_met_by_all(here):
     assert outcomes == {True, False}
 
 
+@pytest.mark.long
 def test_a_key_that_became_constant_is_said_to_be(here):
     say("release", "t.csv", "--sensitive", "ill", "--key", "age,sex", "--bins", "age=10",
         "--criterion", "KAnonymity=299", "--ensure", "table", "--out", "o.csv",
@@ -668,6 +675,7 @@ def test_a_key_that_became_constant_is_said_to_be(here):
     assert facts["unmodified"]["released"] == pytest.approx(0, abs=1e-9)  # as on page 1
 
 
+@pytest.mark.long
 def test_a_weighted_table_is_weighted_throughout(here):
     frame = pd.read_csv("t.csv").assign(weight=lambda t: np.where(t["sex"] == "F", 1.0, 9.0))
     frame.to_csv("u.csv", index=False)
@@ -696,6 +704,7 @@ def test_sums_on_the_page_add_up(facts):
     assert loss["total"] == pytest.approx(100 * np.mean(list(loss["parts"].values())), rel=1e-4)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ending", rest_at_length(["xlsx", "sav", "csv", "parquet"], 2))
 def test_recoded_numbers_are_read_again_in_every_format(here, ending):
     frame = pd.read_csv("t.csv")[["age", "sex", "ill"]]
@@ -753,6 +762,7 @@ def test_no_measure_is_of_a_group_of_few(here):
     assert float(row["value"].split()[0]) == pytest.approx(worst, rel=0.05)
 
 
+@pytest.mark.long
 def test_a_copied_column_that_undoes_the_key_is_named(here):
     frame = pd.read_csv("t.csv").assign(title=lambda t: t["sex"].map({"F": "Ms", "M": "Mr"}))
     frame.to_csv("u.csv", index=False)
@@ -765,6 +775,7 @@ def test_a_copied_column_that_undoes_the_key_is_named(here):
     assert any("title is copied and tells" in note for note in loaded("a.json")["cautions"])
 
 
+@pytest.mark.long
 def test_what_copied_columns_tell_together_is_in_the_dossier(here):
     """The title and the town together are the sex; neither is by itself."""
     rng = np.random.default_rng(0)
@@ -793,6 +804,7 @@ def test_what_copied_columns_tell_together_is_in_the_dossier(here):
     assert words in say(*asked, "--force").out
 
 
+@pytest.mark.long
 def test_a_slow_machine_leaves_out_the_curve_alone(here, monkeypatch):
     """Whenever the time is over, the release and its report are made."""
     monkeypatch.setattr(tradeoff, "SECONDS", 0.0)
@@ -829,6 +841,7 @@ def test_what_is_withheld_is_not_drawn_as_nothing():
     assert letters_svg({**letters, "rows": [small]}) == ""
 
 
+@pytest.mark.long
 def test_a_price_that_is_not_determined_is_no_number_of_a_dossier():
     source = cpv.DiscreteSource.identical([1 - 1e-12, 1e-12])
     problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=5e-13)

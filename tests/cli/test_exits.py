@@ -15,6 +15,7 @@ from tests.cli.runner import OUTPUTS, SEX, command, contents, refused, say
 from tests.lengths import rest_at_length
 
 
+@pytest.mark.long
 def test_the_main_refusals_of_the_real_command(here):
     Path("link").symlink_to("o.csv")
     for args in (("none.csv", *SEX), (".", *SEX), ("link", *SEX), ("t.csv",), ("t.csv", *SEX[:-2]),
@@ -27,6 +28,7 @@ def test_the_main_refusals_of_the_real_command(here):
         assert done.stderr.strip()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("encoding", rest_at_length(["ascii", "cp1252"], 1))
 def test_a_console_without_the_letters_gets_the_report_all_the_same(encoding, here):
     done = command("release", "t.csv", *SEX, cwd=here, env={"PYTHONIOENCODING": encoding})

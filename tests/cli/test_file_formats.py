@@ -203,6 +203,7 @@ def test_a_suppressed_value_is_written_as_missing(here):
     )
 
 
+@pytest.mark.long
 def test_a_sheet_is_named_where_there_are_several(frame):
     with pd.ExcelWriter("two.xlsx") as book:
         frame.to_excel(book, sheet_name="data", index=False)
@@ -237,6 +238,7 @@ def test_text_in_a_workbook_is_no_formula(here):
     assert {c.data_type for c in openpyxl.load_workbook("o.xlsx").active["C"]} == {"s"}
 
 
+@pytest.mark.long
 def test_a_decimal_comma_is_no_guess(frame):
     files = written(frame)
     assert files["semi.csv"] == ("--decimal", ",")
@@ -320,6 +322,7 @@ def test_columns_of_a_workbook_need_names(here):
         refused("release", "f.xlsx", *ROLES, pieces=["f.xlsx", piece])
 
 
+@pytest.mark.long
 def test_other_commands_read_them_too(frame):
     files = written(frame)
     audit = ("--sensitive", "ill", "--key", "age,sex", "--bins", "age=10", "--bootstrap", 0)

@@ -34,7 +34,7 @@ from tests.cli.runner import (
     say,
     write,
 )  # fmt: skip
-from tests.lengths import rest_at_length
+from tests.lengths import rest_at_length, some_at_length
 from tests.microdata.helpers import owner_only
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="files without a name are of Linux")
@@ -104,6 +104,7 @@ def test_a_later_set_with_a_proof_of_the_same_name_is_checked(here):
     assert "n.csv.house.json: the files" in say("verify", "p.json").out
 
 
+@pytest.mark.long
 def test_no_plain_sum_of_what_is_confidential_leaves_the_house(here):
     """One record is not known but for its sex and illness: each that there may be is tried."""
     say(*RELEASE)
@@ -143,7 +144,7 @@ def test_a_report_needs_no_temporary_folder(here, monkeypatch):
     assert contents().keys() == {Path(name) for name in ("t.csv", *NAMES)}
 
 
-@pytest.mark.parametrize("unnamed", [True, False])
+@pytest.mark.parametrize("unnamed", some_at_length([True, False], 1))
 @pytest.mark.parametrize("ending", rest_at_length(["parquet", "sav", "csv.gz", "xlsx", "dta"], 2))
 def test_every_format_is_read_before_it_has_its_name(here, ending, unnamed, monkeypatch):
     if not unnamed:
@@ -294,6 +295,7 @@ def test_a_set_that_lacks_a_part_is_undone_by_the_next_run(here):
     say("verify", "p.json")
 
 
+@pytest.mark.long
 def test_a_set_in_several_folders_is_completed_from_each(here):
     for name in ("a", "b"):
         Path(name).mkdir()

@@ -81,6 +81,7 @@ def test_the_caveat_is_said_and_a_column_left_bare_is_named(here):
     assert re.search("almost as they are.*: size;", say("release", "u.csv", *wide).out)
 
 
+@pytest.mark.long
 def test_parquet_stays_parquet(here):
     pd = pytest.importorskip("pandas")
     pytest.importorskip("duckdb", reason="the extra `tables` is not installed")

@@ -38,6 +38,7 @@ def test_all_records_are_released_through_the_channel_of_a_part(here):
     assert "300 records, where the proof has 150" in printed.out + printed.err
 
 
+@pytest.mark.long
 def test_the_document_has_the_population(here):
     document = report(*HALF)
     summary = document["population"]

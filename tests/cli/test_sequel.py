@@ -15,6 +15,7 @@ import cvxprivacy as cpv
 from cvxprivacy.cli.dossier import tradeoff
 from cvxprivacy.release.channel import Channel
 from tests.cli.runner import refused, report, say, write
+from tests.lengths import some_at_length
 
 ASKED = ("--sensitive", "ill", "--key", "age,sex", "--bins", "age=20", "--row-id", "id")
 FIRST = (*ASKED, "--budget", "0.4", "--seed", "5")
@@ -163,6 +164,7 @@ def test_a_value_that_changed_is_told_and_not_proved(here):
     assert any("3 records changed" in note for note in facts["notes"])
 
 
+@pytest.mark.long
 def test_several_earlier_tables(here):
     other = [*FIRST[:-1], "6"]
     write("half.csv", "\n".join(LINES[:1501]) + "\n")
@@ -190,13 +192,13 @@ def test_all_are_matched_where_none_is_new(here):
     assert "3,000 records in all, 0 new, 0 gone" in text
 
 
-@pytest.mark.parametrize("more", [
-    ("--encoder", "wx"),
-    ("--criterion", "LeakageCap=0.3", "--units", "nats"),
-    ("--suppress", "0.5", "--distortion", "age=ordinal,sex=hamming"),
-    ("--leakage", "total-variation"),
-    ("--untouched",),
-])  # fmt: skip
+@pytest.mark.parametrize("more", some_at_length([
+    ["--encoder", "wx"],
+    ["--criterion", "LeakageCap=0.3", "--units", "nats"],
+    ["--suppress", "0.5", "--distortion", "age=ordinal,sex=hamming"],
+    ["--leakage", "total-variation"],
+    ["--untouched"],
+], 2))  # fmt: skip
 def test_other_options_go_with_it(here, more):
     facts = report(*sequel("--out", "a.csv", *more))
     assert facts["released"]["records"] == 2940
@@ -214,6 +216,7 @@ def test_least_distortion_under_a_criterion_of_all_releases(here):
     refused(*sequel("--out", "b.csv", asked=tight), code=3)
 
 
+@pytest.mark.long
 def test_parquet(here):
     file = pytest.importorskip("pyarrow.parquet", reason="the extra `tables` is not installed")
     arrow = pytest.importorskip("pyarrow", reason="the extra `tables` is not installed")
@@ -249,6 +252,16 @@ def test_what_makes_no_sequel_is_refused(here):
     refused(*sequel(asked=wider), pieces=["--after-channel jan.json", "no input", "--bins"])
     fewer = [part.replace("age,sex", "age") for part in SECOND]
     refused(*sequel(asked=fewer), pieces=["--after-channel jan.json", "no input", "the key"])
+
+
+def test_records_of_a_value_that_the_earlier_table_never_had_are_listed(here):
+    lines = Path("f.csv").read_text(encoding="utf-8").splitlines()
+    write("f.csv", "\n".join([*lines, "q1,30,X,no,n", "q2,31,X,yes,n", "q3,95,M,no,n"]) + "\n")
+    pieces = ["--after-channel jan.json", "3 of 2,943 records", "'X') of q1, q2;", "'M') of q3",
+              "a table of their own"]  # fmt: skip
+    refused(*sequel("--out", "o.csv"), pieces=pieces)
+    write("f.csv", "\n".join(lines) + "\n")
+    say(*sequel("--out", "o.csv"))
 
 
 def edited(name, change):

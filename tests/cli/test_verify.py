@@ -29,6 +29,7 @@ from tests.cli.runner import (
     say,
     write,
 )  # fmt: skip
+from tests.lengths import some_at_length
 from tests.primals import listed
 
 QUESTIONS = [  # what is changed in the problem, and what is different then
@@ -113,6 +114,7 @@ def test_the_statement_is_in_the_json(kept, here):
     assert text[-1].startswith("o.csv.house.json: the files of its set")
 
 
+@pytest.mark.long
 def test_a_problem_of_generated_letters(here):
     law = np.random.default_rng(0).integers(1, 9, (2, 3, 4)).tolist()
     text = f"""formulation = "RateDistortionEquivocation"
@@ -239,7 +241,7 @@ COPIES = {
 }
 
 
-@pytest.mark.parametrize("name", COPIES)
+@pytest.mark.parametrize("name", some_at_length(COPIES, 4))
 def test_a_copy_with_the_same_cells_is_the_same_table(name, kept, here):
     verify = ["verify", kept / "p.json", "--table", write(name, COPIES[name](people()))]
     say(*verify, "--problem", kept / "r.toml")

@@ -22,7 +22,7 @@ from tests.criteria.definitions import (
     satisfied,
 )
 from tests.frontiers.instances import TINY, counted
-from tests.lengths import rest_at_length
+from tests.lengths import rest_at_length, some_at_length
 from tests.refusals import UNSAID, refused
 
 
@@ -94,16 +94,16 @@ def judged(seed: int) -> float | None:
     return solution.gap / problem.program.scale
 
 
-@pytest.mark.parametrize("seed", rest_at_length(range(len(KINDS)), 45))
+@pytest.mark.parametrize("seed", rest_at_length(range(len(KINDS)), 20))
 def test_every_criterion_and_pair(seed):
     width = judged(seed)
     assert width is None or width <= 1e-7
 
 
 @pytest.mark.long
-def test_nearly_all_of_400_instances_are_narrow():
-    widths = [w for w in (judged(seed) for seed in range(1000, 1400)) if w is not None]
-    assert len(widths) >= 300
+def test_nearly_all_of_200_instances_are_narrow():
+    widths = [w for w in (judged(seed) for seed in range(1000, 1200)) if w is not None]
+    assert len(widths) >= 150
     assert np.mean(np.array(widths) <= 1e-7) >= 0.99
 
 
@@ -196,7 +196,7 @@ RULES = {
 
 
 @pytest.mark.parametrize("privacy", STATED)
-@pytest.mark.parametrize("rule", rest_at_length([None, *RULES], 2))
+@pytest.mark.parametrize("rule", rest_at_length([None, *RULES], 1))
 def test_agrees_with_an_independent_statement(privacy, rule):
     stated = [STATED[privacy]] + ([RULES[rule]] if rule else [])
     problem = cpv.MinimumDistortion(SOURCE, ORDINAL, [c for c, _ in stated], units="nats")
@@ -229,7 +229,9 @@ def test_a_preserved_marginal_and_nothing_else(criterion):
 
 
 @pytest.mark.parametrize(
-    "criterion", [cpv.TCloseness(0), cpv.DeltaDisclosure(0), cpv.LeakageCap(0)], ids=repr
+    "criterion",
+    some_at_length([cpv.TCloseness(0), cpv.DeltaDisclosure(0), cpv.LeakageCap(0)], 1),
+    ids=repr,
 )
 def test_no_leakage_at_all_is_a_linear_program(criterion):
     p_x, p_w = SOURCE.p_x, SOURCE.p_w
@@ -331,7 +333,7 @@ def test_records_are_needed_for_anonymity():
 
 
 @pytest.mark.parametrize("criterion", [cpv.MaximalLeakage, cpv.LocalPrivacy])
-@pytest.mark.parametrize("number", [TINY, 1e-300, 1e-17, 1e-16])
+@pytest.mark.parametrize("number", some_at_length([TINY, 1e-300, 1e-17, 1e-16], 2))
 def test_next_to_no_leakage_is_certified(criterion, number):
     problem = cpv.MinimumDistortion(counted(), cpv.hamming(5), [criterion(number)])
     solution = problem.solve()

@@ -10,6 +10,7 @@ import cvxprivacy as cpv
 from cvxprivacy.criteria.added import cvxpy_rows
 from cvxprivacy.criteria.piecewise import pieces
 from tests import referee
+from tests.lengths import some_at_length
 
 SOURCE = cpv.DiscreteSource.from_counts([[40, 22, 9, 4], [18, 30, 21, 10], [5, 12, 28, 41]])
 PROBLEM = cpv.PrivacyDistortion(SOURCE, cpv.absolute_error([25, 40, 55, 70]), 5.0)
@@ -78,7 +79,7 @@ CONSTRAINTS = {
 }
 
 
-@pytest.mark.parametrize("name", CONSTRAINTS)
+@pytest.mark.parametrize("name", some_at_length(CONSTRAINTS, 3))
 def test_solved_and_proved_as_by_hand(name):
     constraint = CONSTRAINTS[name]
     problem = PROBLEM.with_constraint(name, constraint)
@@ -93,6 +94,7 @@ def test_solved_and_proved_as_by_hand(name):
     assert constraint.violation() == pytest.approx(0, abs=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "number"), [("largest", 0.01), ("change", 0.05), ("least kept", 0.18)]
 )

@@ -9,6 +9,7 @@ from tests.test_architecture import ROOT, script
 pytest.importorskip("marimo", reason="the notebook is marimo's")
 
 
+@pytest.mark.long
 def test_the_notebook_runs():
     _, summary = script(ROOT / "docs" / "explorer" / "live.py").app.run()
     curve, solution, budget = summary["curve"], summary["solution"], summary["budget"].value

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import cvxprivacy as cpv
+from tests.lengths import rest_at_length, some_at_length
 from tests.refusals import refused
 
 AGES = [25, 40, 55, 70]
@@ -37,7 +38,7 @@ PROBLEMS = {
 }
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("name", some_at_length(PROBLEMS, 5))
 def test_the_optimum_certifies_itself(name):
     problem = PROBLEMS[name]
     best = problem.solve(accuracy="high")
@@ -49,8 +50,8 @@ def test_the_optimum_certifies_itself(name):
     assert best.lower <= answer.upper
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
-@pytest.mark.parametrize("digits", [2, 3])
+@pytest.mark.parametrize("name", some_at_length(PROBLEMS, 5))
+@pytest.mark.parametrize("digits", rest_at_length([2, 3], 1))
 def test_digits_that_were_printed_are_repaired_and_enclosed(name, digits):
     problem = PROBLEMS[name]
     best = problem.solve(accuracy="high")
@@ -177,7 +178,7 @@ GAUSSIAN_PROBLEMS = {
 }
 
 
-@pytest.mark.parametrize("name", GAUSSIAN_PROBLEMS)
+@pytest.mark.parametrize("name", some_at_length(GAUSSIAN_PROBLEMS, 1))
 def test_an_error_covariance_and_a_release(name):
     problem = GAUSSIAN_PROBLEMS[name]
     best = problem.solve(accuracy="high")
@@ -194,7 +195,7 @@ def test_an_error_covariance_and_a_release(name):
     assert with_duals.gap < 1e-5
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", some_at_length(range(6), 3))
 def test_no_error_covariance_is_proved_better_than_it_is(seed):
     problem, rng = GAUSSIAN_PROBLEMS["log-det"], np.random.default_rng(seed)
     root = rng.normal(size=(2, 2))
@@ -219,6 +220,7 @@ def test_what_is_no_error_covariance_is_refused():
 # ---- outputs that are never released, and water ------------------------------------------
 
 
+@pytest.mark.long
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_an_optimum_that_leaves_outputs_out_certifies_itself(seed):
@@ -258,7 +260,7 @@ def test_outputs_are_left_out_of_other_measures_too(measure):
     assert answer.lower <= best.upper
 
 
-@pytest.mark.parametrize("least", [0.0, 1e-6])
+@pytest.mark.parametrize("least", some_at_length([0.0, 1e-6], 1))
 def test_outputs_with_next_to_no_mass_are_as_those_without(least):
     """A solver leaves some mass on each output, and an output may be rare for one z alone."""
     pmf = np.random.default_rng(1).dirichlet(np.ones(24)).reshape(3, 4, 2)

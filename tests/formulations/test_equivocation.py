@@ -28,7 +28,7 @@ from tests.formulations.regions import (
     star,
 )
 from tests.instances import instance
-from tests.lengths import rest_at_length
+from tests.lengths import rest_at_length, some_at_length
 
 
 def symmetric(p0: float) -> cpv.DiscreteSource:
@@ -109,6 +109,7 @@ def test_without_side_information_it_is_shannons_and_the_privacy_distortion_func
     assert leakage.value == pytest.approx(leaked.value, abs=2e-9)
 
 
+@pytest.mark.long
 def test_an_independent_z_changes_nothing():
     """Z is then noise that U could hold: I(S; U | Z) is a mean of rates of releases p(x̂ | s)."""
     rng = np.random.default_rng(2)
@@ -148,7 +149,7 @@ def test_a_z_that_is_w_knows_all_that_there_is_to_leak():
         assert float(solution.equivocation) == pytest.approx(0.0, abs=1e-9)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", some_at_length(CASES, 1))
 def test_the_ends_of_the_curve(case):
     """At D_min only nearest moves are left; from D_max on nothing is sent, and Z alone leaks."""
     rng = np.random.default_rng(7)
@@ -188,7 +189,7 @@ def test_nothing_can_be_told_but_what_x_and_z_tell(case):
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("encoder", ENCODERS)
-@pytest.mark.parametrize(("layers", "units"), [(False, "nats"), (True, "bits")])
+@pytest.mark.parametrize(("layers", "units"), rest_at_length([(False, "nats"), (True, "bits")], 1))
 def test_terms_are_those_of_the_joint_law(case, encoder, layers, units):
     """|W|, |X|, |Z|, |X̂| all differ, letters without mass, a w that never meets some z."""
     rng = np.random.default_rng([11, layers])
@@ -215,6 +216,7 @@ def test_terms_are_those_of_the_joint_law(case, encoder, layers, units):
         assert solution.channel.p_input == pytest.approx(met, abs=1e-15)
 
 
+@pytest.mark.long
 def test_labels_of_z_may_be_anything_that_tells_them_apart():
     rng = np.random.default_rng(12)
     law, d = random_law(rng, 2, 3, 3), costs(rng, 3, 3)
@@ -231,6 +233,7 @@ def test_labels_of_z_may_be_anything_that_tells_them_apart():
     assert values[1::2] == pytest.approx([values[1]] * 5, abs=1e-9)
 
 
+@pytest.mark.long
 def test_an_order_of_the_axes_is_no_part_of_the_answer():
     """Permuted letters and outputs: the same values."""
     rng = np.random.default_rng(13)
@@ -358,6 +361,7 @@ class Search:
         return k / k.sum(axis=1, keepdims=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("encoder", ENCODERS)
 @pytest.mark.parametrize("seed", rest_at_length(range(3), 1))
 def test_no_general_u_beats_the_strategies(encoder, seed):

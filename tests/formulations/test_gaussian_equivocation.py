@@ -24,11 +24,11 @@ from tests.formulations.gaussian import (
     trace,
 )
 from tests.formulations.test_quadratic_gaussian import SCALAR
-from tests.lengths import rest_at_length
+from tests.lengths import rest_at_length, some_at_length
 from tests.refusals import refused
 
 
-@pytest.mark.parametrize("seed", rest_at_length(range(5), 2))
+@pytest.mark.parametrize("seed", rest_at_length(range(5), 1))
 @pytest.mark.parametrize("share", [0.01, 0.3, 0.9])
 def test_revealing_all_of_x_is_rate_distortion(seed: int, share: float) -> None:
     source = random_source(seed, 1, 4, condition=30)
@@ -44,7 +44,7 @@ def test_revealing_all_of_x_is_rate_distortion(seed: int, share: float) -> None:
 
 
 @pytest.mark.parametrize(("units", "rho"), [("nats", 0.3), ("bits", 0.9)])
-@pytest.mark.parametrize("rho_xz", [0.0, 0.5, 0.95])
+@pytest.mark.parametrize("rho_xz", some_at_length([0.0, 0.5, 0.95], 2))
 @pytest.mark.parametrize("share", rest_at_length([0.05, 1.0, 0.5], 2))
 def test_scalar_markov_side_information(
     rho: float, rho_xz: float, share: float, units: str
@@ -112,6 +112,7 @@ def test_who_encodes_w_too_can_leak_less() -> None:
     assert math.isclose(*rates, abs_tol=1e-8)
 
 
+@pytest.mark.long
 def test_the_region_is_traced_by_either_cap() -> None:
     """R at leakage ℓ, and L at that rate, are the same point."""
     source = random_source(11, 2, 3)
@@ -131,7 +132,7 @@ def test_the_region_is_traced_by_either_cap() -> None:
     )
 
 
-@pytest.mark.parametrize("d", [0.5, 0.1, 0.01, 1e-4])
+@pytest.mark.parametrize("d", some_at_length([0.5, 0.1, 0.01, 1e-4], 2))
 @pytest.mark.parametrize("method", ["structured", "auto"])
 def test_a_cap_that_does_not_bind_does_no_harm(d: float, method: str) -> None:
     """One variable and two rows: the multipliers are not those of least squares."""

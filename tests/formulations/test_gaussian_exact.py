@@ -131,7 +131,7 @@ def one_value(seed: Any) -> list[str]:
     return statuses
 
 
-@pytest.mark.parametrize("seed", rest_at_length(range(12), 6))
+@pytest.mark.parametrize("seed", rest_at_length(range(12), 3))
 def test_orders_and_units_change_no_value(seed: int) -> None:
     one_value([1, seed])
 

@@ -11,7 +11,7 @@ import cvxprivacy as cpv
 from cvxprivacy.solvers import strategy_generation
 from cvxprivacy.solvers.driver import solve
 from tests.formulations.regions import costs, random_law, rde
-from tests.lengths import rest_at_length
+from tests.lengths import rest_at_length, some_at_length
 from tests.own_criterion import GuessedAtMost
 
 RULES = {
@@ -111,7 +111,7 @@ def test_one_that_speaks_of_letters_whatever_z_does_not_survive():
     assert worst > 1e-3
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", some_at_length(range(6), 2))
 def test_generated_strategies_under_a_criterion_of_ones_own_enclose_the_optimum(seed):
     """The lower end used to be that of an encoder that has to satisfy what it need not."""
     rng = np.random.default_rng([33, seed])
@@ -177,6 +177,7 @@ def test_criteria_that_a_class_adds_by_itself_are_refused():
     assert caught.value.argument == "most_strategies"
 
 
+@pytest.mark.long
 def test_a_false_claim_shows_where_the_ends_cross():
     """A class that says that it survives: its lower end was above a release, or infeasible."""
     kept = type("Kept", (GuessedAtMost,), {"survives_informed_encoder": True})

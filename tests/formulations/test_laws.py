@@ -19,7 +19,7 @@ from cvxprivacy_verifier.balls import ceil, floor
 from cvxprivacy_verifier.statement import stated
 from tests import referee
 from tests.leakage.measures import MEASURES, in_cvxpy
-from tests.lengths import rest_at_length
+from tests.lengths import rest_at_length, some_at_length
 from tests.second_checker import check
 
 HAMMING = cpv.hamming(2)
@@ -55,7 +55,9 @@ def refereed(solution: Solution) -> None:
 # ---- the optimum -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["information", "chi-squared", "variation", "guess", "Sibson 2"])
+@pytest.mark.parametrize(
+    "name", some_at_length(["information", "chi-squared", "variation", "guess", "Sibson 2"], 3)
+)
 @pytest.mark.parametrize("seed", rest_at_length([1, 2], 1))
 def test_it_is_the_least_of_the_greatest(name: str, seed: int) -> None:
     """Against the same program written out in CVXPY from the definitions."""
@@ -87,7 +89,7 @@ def test_by_hand_in_cvxpy() -> None:
     referee.check(priced.solve(), problem=priced)
 
 
-@pytest.mark.parametrize("encoder", ["x", "wx"])
+@pytest.mark.parametrize("encoder", some_at_length(["x", "wx"], 1))
 def test_the_same_law_twice_changes_nothing(encoder: str) -> None:
     """Whether it is typed in counts or in shares."""
     counts = [[30, 10, 5], [4, 20, 11]]
@@ -168,7 +170,7 @@ CRITERIA = [
 ]
 
 
-@pytest.mark.parametrize("criterion", CRITERIA, ids=repr)
+@pytest.mark.parametrize("criterion", some_at_length(CRITERIA, 4), ids=repr)
 def test_criteria_hold_under_each_law(criterion: cpv.Criterion) -> None:
     """The release is feasible alone under each, and the law that binds is not the first."""
     first = cpv.DiscreteSource.from_counts(np.full((3, 3), 11))
@@ -447,6 +449,7 @@ def test_refusals_say_under_which_law() -> None:
     assert curve.outer(3.0) <= curve.inner(3.0)
 
 
+@pytest.mark.long
 def test_many_values_of_w_are_stated_in_little_time() -> None:
     """Costs that are the same for all outputs are multiplied once for each letter."""
     rng = np.random.default_rng(0)

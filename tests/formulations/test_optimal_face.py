@@ -24,6 +24,7 @@ def test_outputs_of_one_cost_share_a_row_in_any_way():
         assert ends.upper >= kept - 1e-6
 
 
+@pytest.mark.long
 def test_a_unique_optimum_has_entries_that_hardly_move():
     """A binary symmetric source: K(0, 1) = D at the optimum, and nothing else is near it."""
     source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
@@ -34,6 +35,7 @@ def test_a_unique_optimum_has_entries_that_hardly_move():
         assert ends.upper - ends.lower < width
 
 
+@pytest.mark.long
 def test_releases_of_all_methods_are_within(monkeypatch):
     rng = np.random.default_rng(4)
     law, error = rng.dirichlet(np.ones(15)).reshape(3, 5), rng.random((5, 7))

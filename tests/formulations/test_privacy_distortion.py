@@ -115,6 +115,7 @@ def test_blahut_arimoto_lies_in_the_enclosure(slope):
     assert channel.sum(axis=1) == pytest.approx(1.0)
 
 
+@pytest.mark.long
 def test_steepest_descent_goes_down_towards_the_certified_optimum():
     """The paper's §6.1, at its step and number of iterations, on 11 points."""
     source = cpv.DiscreteSource.gaussian(0.95, points=11)
@@ -359,6 +360,7 @@ def test_the_channel_is_a_ready_release():
     assert set(drawn.tolist()) <= set(channel.outputs)
 
 
+@pytest.mark.long
 def test_a_laplacian_source_is_approached_from_below():
     """Absolute error, E|X| = 1: R(D) = log(1/D) (Berger 1971); cut and sampled, a little less."""
     for budget, most in ((0.4, 0.3), (0.7, 0.2)):

@@ -22,7 +22,7 @@ from tests.formulations.gaussian import (
     solved,
     trace,
 )
-from tests.lengths import rest_at_length
+from tests.lengths import rest_at_length, some_at_length
 from tests.model.test_gaussian import TWO
 from tests.refusals import UNSAID, refused
 
@@ -51,6 +51,7 @@ def test_enclosures_are_narrow(seed: int, count: int, largest: int) -> None:
     assert np.mean(gaps <= 1e-7) >= 0.99
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("w", "x"), rest_at_length([(10, 30), (20, 60)], 1))
 def test_many_key_and_confidential_variables(w: int, x: int) -> None:
     a = np.random.default_rng(0).normal(size=(w + x, w + x))
@@ -83,7 +84,7 @@ def test_the_scalar_bound_is_its_closed_form() -> None:
 
 @pytest.mark.parametrize("method", ["structured", "conic"])
 @pytest.mark.parametrize("rho", [0.2, 0.95, -0.999])
-@pytest.mark.parametrize("d", [0.01, 0.25, 0.5, 0.999])
+@pytest.mark.parametrize("d", some_at_length([0.01, 0.25, 0.5, 0.999], 2))
 def test_the_solvers_know_the_scalar_closed_form(rho: float, d: float, method: str) -> None:
     """One W and a key of two variables, one of them noise: no closed form is taken."""
     law = [[1, rho, 0], [rho, 1, 0], [0, 0, 1]]
@@ -94,7 +95,7 @@ def test_the_solvers_know_the_scalar_closed_form(rho: float, d: float, method: s
     assert math.isclose(-1 / solution.prices["budget"], 2 * (1 / rho**2 - 1 + d), rel_tol=1e-2)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", some_at_length(range(6), 3))
 def test_structured_and_conic_agree(seed: int) -> None:
     source = random_source(seed, 1 + seed % 3, 2 + seed % 4, condition=10 ** (1 + seed))
     budget = 0.05 * (1 + seed) * trace(source)
@@ -106,7 +107,8 @@ def test_structured_and_conic_agree(seed: int) -> None:
     assert abs(one.value - two.value) <= 1e-6
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.long
+@pytest.mark.parametrize("seed", some_at_length(range(4), 2))
 def test_only_what_matters_matters(seed: int) -> None:
     """Neither linear maps of W, nor rotations of X, nor the unit of X and D."""
     rng = np.random.default_rng(seed)

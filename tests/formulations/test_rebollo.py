@@ -14,7 +14,7 @@ import pytest
 import cvxprivacy as cpv
 from cvxprivacy.model.information import divergence, entropy, mutual_information
 from tests import referee
-from tests.lengths import rest_at_length
+from tests.lengths import rest_at_length, some_at_length
 
 
 def ends_of(source, d):
@@ -50,6 +50,7 @@ def test_average_is_below_t_closeness_is_below_disclosure():
         assert mutual_information(joint, units="nats") < max(each) < delta
 
 
+@pytest.mark.long
 def test_a_rule_that_reads_w_needs_more_records():
     """§4.4: fitted to 50 records it breaks its budget under the true law, which p(x̂ | x) keeps."""
     rng, x, budget = np.random.default_rng(7), np.arange(6), 0.5
@@ -73,7 +74,7 @@ def test_a_rule_that_reads_w_needs_more_records():
     assert max(map(abs, broken[2000].values())) < 0.03
 
 
-@pytest.mark.parametrize("size", [3, 4, 5])
+@pytest.mark.parametrize("size", some_at_length([3, 4, 5], 1))
 def test_more_indices_than_reconstructions_change_nothing(size):
     """Eq. 4, the second form of eq. 5, and Proposition 3."""
     rng = np.random.default_rng(size)
@@ -145,6 +146,7 @@ def test_location_privacy():
         assert min(each) > 0
 
 
+@pytest.mark.long
 def test_theorem_1_on_solved_values():
     """R(D) is non-increasing and convex, as far as the enclosures reach."""
     rng = np.random.default_rng(1)
@@ -233,7 +235,7 @@ def test_lemma_4_levels_lie_between_its_ends():
         assert 1 / (1 / gains[-1] + caps.max()) < mu < gains[0]
 
 
-@pytest.mark.parametrize(("m", "n"), [(2, 2), (2, 3), (3, 3)])
+@pytest.mark.parametrize(("m", "n"), some_at_length([(2, 2), (2, 3), (3, 3)], 1))
 def test_proposition_5_is_attained_where_y_is_diagonal(m, n):
     """VᵀΣ_X V diagonal: the closed bound is the QGLB, also beyond λ_min(Σ_X)."""
     rng = np.random.default_rng(10 * m + n)

@@ -100,6 +100,7 @@ def test_independent_draws_of_one_channel_are_never_better():
         assert answer.lower <= least.upper
 
 
+@pytest.mark.long
 def test_criteria_are_of_all_releases():
     first = cpv.PrivacyDistortion(SOURCE, YEARS, 12.0).solve().channel
     rule = cpv.TCloseness(0.4)

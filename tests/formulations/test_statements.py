@@ -78,6 +78,7 @@ def test_quantities_of_another_law_are_refused():
 # ---- other numbers -----------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_added_constraints_move():
     cap = PLAIN.with_constraint("limit", PLAIN.rate <= 1)
     assert cap.at(limit=0.9).solve().prices["limit"] < 0

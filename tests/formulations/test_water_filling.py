@@ -109,7 +109,7 @@ def test_the_kind_of_a_number_does_not_matter() -> None:
     assert box.allocation == BoxWaterFilling([4, 1], [4, 1], Fraction(1, 2)).allocation
 
 
-@pytest.mark.parametrize("seed", rest_at_length(range(8), 4))
+@pytest.mark.parametrize("seed", rest_at_length(range(8), 2))
 def test_the_closed_bound_is_a_bound(seed: int) -> None:
     """Proposition 5; with equality below λ_min(Σ_X), and of scalars."""
     from cvxprivacy.formulations.water_filling import closed_gaussian_bound
@@ -348,6 +348,7 @@ def test_as_a_covariance_program_it_is_the_same() -> None:
         assert curve.complete
 
 
+@pytest.mark.long
 def test_thousands_of_numbers_of_any_size() -> None:
     """Kinks next to the level by the thousand, levels of many digits, sums of many fractions."""
     rng = np.random.default_rng(7)

@@ -78,6 +78,7 @@ def test_workers_keep_few_models(monkeypatch):
         assert len(parametric._families.__dict__) <= parametric._MOST_FAMILIES
 
 
+@pytest.mark.long
 def test_a_curve_by_the_central_path_makes_no_conic_model():
     code = (
         "import cvxprivacy as c; s = c.DiscreteSource([[0.4, 0.1], [0.1, 0.4]]);"

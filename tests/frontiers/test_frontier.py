@@ -17,6 +17,7 @@ from tests.frontiers.instances import D5, grid, least_distortion, least_risk
 from tests.lengths import rest_at_length
 
 
+@pytest.mark.long
 def test_maximal_leakage_is_convex_in_its_exponential():
     problem = least_distortion(cpv.MaximalLeakage(0.3))
     curve = cpv.frontier(problem, "maximal_leakage", tol=2e-3)

@@ -15,6 +15,7 @@ import cvxprivacy as cpv
 from cvxprivacy.frontiers import stored
 from cvxprivacy_verifier import verify
 from tests.frontiers.instances import D5, counted, least_distortion, least_risk
+from tests.lengths import some_at_length
 
 DATA = Path(__file__).parents[1] / "data"
 SOURCE = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
@@ -55,15 +56,18 @@ def test_files_of_the_version_before_are_read(kind):
 
 @pytest.mark.parametrize(
     ("problem", "name"),
-    [
-        (least_risk(), "budget"),
-        (least_distortion(cpv.MaximalLeakage(0.4), distortion=D5), "maximal_leakage"),
-        (least_distortion(cpv.TCloseness(0.1), distortion=D5), "t_closeness"),
-        pytest.param(
-            least_risk(cpv.TCloseness(0.1), budget=0.3), "t_closeness", marks=pytest.mark.long
-        ),
-        (cpv.QuadraticGaussian(cpv.GaussianSource.scalar(0.8), 0.3), "budget"),
-    ],
+    some_at_length(
+        [
+            (least_risk(), "budget"),
+            (least_distortion(cpv.MaximalLeakage(0.4), distortion=D5), "maximal_leakage"),
+            (least_distortion(cpv.TCloseness(0.1), distortion=D5), "t_closeness"),
+            pytest.param(
+                least_risk(cpv.TCloseness(0.1), budget=0.3), "t_closeness", marks=pytest.mark.long
+            ),
+            (cpv.QuadraticGaussian(cpv.GaussianSource.scalar(0.8), 0.3), "budget"),
+        ],
+        2,
+    ),
 )
 def test_a_frontier_is_kept_with_its_proofs(problem, name, tmp_path):
     curve = cpv.frontier(problem, name, tol=0.5 if name == "t_closeness" else 0.02)

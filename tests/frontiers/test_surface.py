@@ -63,6 +63,7 @@ def test_the_binary_closed_form_is_on_the_surface(symmetric):
         assert symmetric.inner(budget, leakage - 0.02) == math.inf
 
 
+@pytest.mark.long
 def test_answers_carry_their_proof(skewed):
     vertices = [[Fraction(x) for x in row] for row in skewed.vertices.tolist()]
     answers = set()
@@ -90,6 +91,7 @@ def test_answers_carry_their_proof(skewed):
     assert (corner, sum(corner.weights.values())) == ("inside", 1)
 
 
+@pytest.mark.long
 def test_membership_agrees_with_brute_force(skewed):
     """Every channel of a fine grid is inside or within tol, and dominates what is inside."""
     side = np.linspace(0, 1, 26)
@@ -120,6 +122,7 @@ def test_membership_agrees_with_brute_force(skewed):
             assert not (achieved <= point - 1e-9).all(axis=1).any()
 
 
+@pytest.mark.long
 def test_solved_problems_lie_between(skewed):
     problem = least_rate(SKEWED, COST)
     rng = np.random.default_rng(4)
@@ -169,6 +172,7 @@ def test_slices_tables_and_pictures(symmetric):
     plt.close(ax.figure)
 
 
+@pytest.mark.long
 def test_workers_and_checkpoint_as_of_a_frontier(tmp_path):
     problem, path = least_rate(binary(ERROR), cpv.hamming(2)), tmp_path / "surface.jsonl"
     lines = []
@@ -323,6 +327,7 @@ def test_a_gaussian_surface_encloses_the_closed_form():
         assert mixed.certificate.verify()
 
 
+@pytest.mark.long
 def test_two_gaussian_budgets_span_a_surface():
     source = cpv.GaussianSource(
         [[1, 0.5, 0.4], [0.5, 1, 0.2], [0.4, 0.2, 1]],
@@ -336,6 +341,7 @@ def test_two_gaussian_budgets_span_a_surface():
         assert solved.lower <= spanned.inner(a, b)
 
 
+@pytest.mark.long
 def test_the_band_is_in_the_unit_of_the_optimum_as_of_a_frontier():
     source = binary(ERROR)
     bits, nats = (

@@ -111,6 +111,7 @@ def test_what_two_columns_tell_of_what_was_changed():
     )
 
 
+@pytest.mark.long
 @pytest.mark.real
 def test_changed_sexes_are_recovered_from_what_is_copied_of_adult():
     frame = pd.read_csv(real_folder("adult") / "adult.csv", nrows=12_000)

@@ -108,6 +108,7 @@ def test_the_risk_of_cells_by_hand(result):
     assert len(centre) <= 16
 
 
+@pytest.mark.long
 def test_other_measures_of_the_cells_by_hand():
     """Of the same counts, the classes in the order of the numbers that they cut."""
     frame, of = wealth(), cpv.leakage
@@ -183,6 +184,7 @@ def test_the_optimal_channel_does_what_it_says(result):
         assert all(point.excess < p.excess for p in heuristics if p.cut >= point.cut)
 
 
+@pytest.mark.long
 def test_the_quadratic_gaussian_bound():
     """Of jointly Gaussian records the QGLB with the estimated h(W) is nearly the Gaussian one."""
     frame = wealth(4000, seed=3)
@@ -241,6 +243,7 @@ def test_cells_of_few_records_and_of_ties(full):
         assert 20 <= x.max() + 1 <= 64
 
 
+@pytest.mark.long
 def test_other_flavours_of_frames_and_repeatability(result):
     polars = pytest.importorskip("polars", reason=WHY)
     again = cpv.compare(

@@ -12,6 +12,7 @@ from hypothesis import given, settings, strategies as st
 import cvxprivacy as cpv
 from cvxprivacy.model.information import entropy, mutual_information
 from tests import referee
+from tests.lengths import some_at_length
 from tests.microdata.helpers import GROUP_CRITERIA, refusal, standing
 
 
@@ -32,6 +33,7 @@ def levels_of(source):
     return results
 
 
+@pytest.mark.long
 @given(st.integers(0, 10_000), GROUP_CRITERIA, st.sampled_from(["W", "X", "d"]))
 @settings(max_examples=40)
 def test_the_lattice_is_searched_whole(seed, criteria, keep):
@@ -126,7 +128,7 @@ def test_what_the_lattice_refuses():
 # ---- what determinism costs --------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", some_at_length(range(4), 2))
 def test_no_deterministic_map_beats_the_randomised_optimum(seed):
     """All 4⁴ maps are tried: intervals are some of them, and channels are more than all."""
     rng = np.random.default_rng(seed)

@@ -158,6 +158,7 @@ def test_what_has_no_place_on_a_line():
 # ---- Adult -------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_the_best_intervals_of_adult(tables):
     frame = cpv.datasets.load_adult(complete=True)
     ages = cpv.DiscreteSource.from_table(frame, sensitive="marital-status", key="age")

@@ -239,6 +239,7 @@ PYCANON = [
 ]  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.real
 @pytest.mark.parametrize(("key", "sensitive", "k", "l", "t", "beta", "delta"), PYCANON)
 def test_the_numbers_of_pycanon_on_adult(key, sensitive, k, l, t, beta, delta):  # noqa: E741

@@ -76,6 +76,7 @@ def test_one_number_has_the_best_intervals():
     assert (choice.bins, choice.after) == ({"age": [-INF, 8.0, INF]}, pytest.approx(1))
 
 
+@pytest.mark.long
 def test_it_is_near_the_best_of_all_recodings():
     """All pairs of up to three edges of age, all levels of job, all numbers of towns."""
     frame = people(300, seed=8).query("age < 7")

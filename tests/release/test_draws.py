@@ -20,6 +20,7 @@ from cvxprivacy.release import draws as module
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.release.draws import BLOCK, Draws, numerators
 from tests.engines import made
+from tests.lengths import some_at_length
 
 ONE = 2**52
 SALT = b"cvxprivacy draws 1"
@@ -66,7 +67,9 @@ def test_every_bit_has_as_many_runs_as_chance_makes(numbers):
     assert stats.kstest(z, "norm").pvalue > 1e-3
 
 
-@pytest.mark.parametrize("lag", [1, 2, 7, BLOCK // 8])  # the last: the next block of bytes
+@pytest.mark.parametrize(
+    "lag", some_at_length([1, 2, 7, BLOCK // 8], 2)
+)  # the last: the next block of bytes
 def test_no_bit_goes_with_itself_or_another_later(numbers, lag):
     signs = 2.0 * bits(numbers) - 1
     z = signs[:-lag].T @ signs[lag:] / math.sqrt(SIZE - lag)
@@ -347,6 +350,14 @@ def test_a_seed_that_is_typed_is_found_by_trying_and_each_try_is_dear(monkeypatc
     assert stretched(173) == key_of(173)
     unguessed = channel.apply(letters).tolist()
     assert not any(channel.apply(letters, seed=s).tolist() == unguessed for s in range(2**8))
+
+
+def test_half_of_a_character_is_no_name():
+    channel = SOLVED["local privacy"]().solve().channel
+    with pytest.raises(cpv.InputError, match="half of a character") as refused:
+        channel.apply([0, 1, 2], seed=1, row_id=["a", "b\ud83d", "c"])
+    assert (refused.value.argument, refused.value.where) == ("row_id", 1)
+    channel.apply([0, 1, 2], seed=1, row_id=["a", "b\U0001f600", "ç"])
 
 
 def secrets_of(seed: int) -> list[bytes]:

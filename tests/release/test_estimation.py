@@ -234,6 +234,7 @@ def test_a_rare_output_that_was_not_seen_tells_nothing():
 # ---- simulation --------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("k", "method"), [(SQUARE, "moment"), (WIDE, "moment"), (WIDE, "em")])
 def test_coverage_bias_and_bootstrap(k, method):
     runs, records = 600, 1500

@@ -12,6 +12,7 @@ import pytest
 
 import cvxprivacy as cpv
 from tests.formulations.gaussian import E, Q, S, random_law, random_source, solved, trace
+from tests.lengths import some_at_length
 from tests.model.test_gaussian import FLAVOURS, census
 from tests.refusals import UNSAID, refused
 
@@ -117,7 +118,7 @@ def test_the_release_where_a_column_is_a_sum_of_others() -> None:
     assert abs(information(data[:, source.w], out[:, :2]) - solution.value) <= 0.01
 
 
-@pytest.mark.parametrize("condition", [1e2, 1e6, 1e12])
+@pytest.mark.parametrize("condition", some_at_length([1e2, 1e6, 1e12], 1))
 def test_gain_and_noise_make_the_error_covariance(condition: float) -> None:
     """(I − A) Σ_X = Cov(X̂, X) = Cov(X̂) and Cov(N') ≽ 0, however ill-conditioned."""
     for seed in range(3):

@@ -12,6 +12,7 @@ from scipy.stats import chi2
 
 import cvxprivacy as cpv
 from cvxprivacy.release.draws import Draws
+from tests.lengths import some_at_length
 from tests.refusals import refused
 
 RECORDS = 40_000
@@ -142,6 +143,7 @@ def test_several_earlier_tables():
     assert share == pytest.approx(0.75, abs=0.02)
 
 
+@pytest.mark.long
 def test_letters_that_are_not_of_their_channels():
     assert sequel().fits(TABLE)
     assert not sequel(released=JANUARY.assign(id=JANUARY["id"].to_numpy()[::-1])).fits(TABLE)
@@ -168,7 +170,7 @@ def test_an_encoder_that_sees_w():
     )
 
 
-@pytest.mark.parametrize("library", ["polars", "pyarrow", "duckdb"])
+@pytest.mark.parametrize("library", some_at_length(["polars", "pyarrow", "duckdb"], 1))
 def test_flavours(library):
     module = pytest.importorskip(library, reason="the extra `tables` is not installed")
     expected, made = sequel().apply(TABLE, seed=5)["age"].tolist(), sequel()

@@ -18,7 +18,7 @@ from hypothesis import given, settings, strategies as st
 import cvxprivacy as cpv
 from cvxprivacy.cli.report import proved
 from cvxprivacy.results.prices import ChannelPrices
-from tests.lengths import rest_at_length
+from tests.lengths import rest_at_length, some_at_length
 
 mp.mp.dps = 40
 COUNTS = cpv.DiscreteSource.from_counts([[90, 10], [10, 90]])
@@ -70,7 +70,7 @@ def near(price: Any, truth: float) -> None:
 # ---- bounds next to the end of the curve -----------------------------------------------------
 
 
-@pytest.mark.parametrize("accuracy", ["default", "high"])
+@pytest.mark.parametrize("accuracy", rest_at_length(["default", "high"], 1))
 @pytest.mark.parametrize("budget", [1e-11, 1e-8, 1e-5, 0.2])
 def test_a_small_budget_has_the_slope_of_the_curve(budget, accuracy):
     problem = cpv.PrivacyDistortion(COUNTS, cpv.hamming(2), budget=budget)
@@ -78,6 +78,7 @@ def test_a_small_budget_has_the_slope_of_the_curve(budget, accuracy):
     near(solution.prices["budget"], binary_slope(budget))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cap", rest_at_length([1e-9, 1e-15, 1e-12], 2))
 def test_a_small_cap_has_the_slope_of_the_first_leak(cap):
     problem = cpv.MinimumDistortion(SKEWED, cpv.hamming(2), [cpv.LeakageCap(cap)])
@@ -88,7 +89,7 @@ def test_a_small_cap_has_the_slope_of_the_first_leak(cap):
     assert price.upper >= first_slope() * (1 + 1e-4)
 
 
-@pytest.mark.parametrize("p", [1e-3, 1e-6, 1e-9, 1e-12, 1e-15])
+@pytest.mark.parametrize("p", some_at_length([1e-3, 1e-6, 1e-9, 1e-12, 1e-15], 2))
 def test_a_rare_letter_has_the_slope_of_shannon(p):
     """R(D) = h(p) − h(D) of a letter of probability p ≤ ½: its slope at p/2 is log D/(1 − D)."""
     source = cpv.DiscreteSource.identical([1 - p, p])
@@ -103,7 +104,7 @@ def test_a_rare_letter_has_the_slope_of_shannon(p):
         assert "not determined" in str(price)
 
 
-@pytest.mark.parametrize("accuracy", ["default", "high"])
+@pytest.mark.parametrize("accuracy", rest_at_length(["default", "high"], 1))
 @pytest.mark.parametrize("budget", [1e-15, 1e-12, 1e-9, 1e-6, 0.1, 0.5])
 def test_a_small_budget_of_a_gaussian_has_the_slope_of_the_curve(budget, accuracy):
     problem = cpv.QuadraticGaussian(GAUSSIAN, budget=budget)
@@ -147,9 +148,9 @@ def kinked(bound: float) -> Any:
     return problem.with_constraint("load", q[0, 0] + 2 * q[1, 1] <= bound)
 
 
-@pytest.mark.parametrize(("bound", "left", "right"), [
+@pytest.mark.parametrize(("bound", "left", "right"), some_at_length([
     (0.25, -1.0, -1.0), (0.5, -1.0, -0.5), (0.75, -0.5, -0.5), (1.5, -0.5, 0.0), (1.7, 0.0, 0.0),
-])  # fmt: skip
+], 2))  # fmt: skip
 def test_a_kink_is_no_slope(bound, left, right):
     price = kinked(bound).solve().prices["load"]
     assert price.lower <= left + 1e-9
@@ -239,7 +240,7 @@ def test_the_binary_closed_form_is_enclosed(error, budget):
 # ---- anybody's multipliers ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", rest_at_length(range(12), 4))
+@pytest.mark.parametrize("seed", rest_at_length(range(12), 2))
 def test_wrong_multipliers_exclude_no_truth(seed):
     """Multipliers and releases are turned, scaled and exchanged: ends stay ends."""
     rng, budget = (
@@ -369,6 +370,7 @@ def test_documents_state_no_number_that_is_not_determined():
     assert "not determined" in solution._repr_html_()
 
 
+@pytest.mark.long
 def test_a_forbidding_cost_widens_no_tolerance():
     """A price is next to 0 only in what can be reached: moves of 1e9 are not."""
     source = cpv.DiscreteSource([[0.3, 0.1, 0.05], [0.1, 0.25, 0.2]])

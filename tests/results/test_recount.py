@@ -13,6 +13,7 @@ import pytest
 import cvxprivacy as cpv
 from cvxprivacy.results.recount import agreement
 from tests.engines import ASKED, INF, KINDS, made, pd, people
+from tests.lengths import some_at_length
 
 from_table = cpv.DiscreteSource.from_table
 
@@ -30,7 +31,9 @@ def proof():
     return solved()
 
 
-@pytest.mark.parametrize("options", [{}, {"side": "town"}, {"weights": "weight"}])
+@pytest.mark.parametrize(
+    "options", some_at_length([{}, {"side": "town"}, {"weights": "weight"}], 1)
+)
 def test_a_table_is_recognised_in_whatever_frame_and_order(options):
     document, order = solved(**options), np.random.default_rng(1).permutation(90)
     columns = {n: (t, [v[i] for i in order]) for n, (t, v) in people().items()}

@@ -30,6 +30,7 @@ def slope(problems):
     return (high - low) / (2 * STEP)
 
 
+@pytest.mark.long
 def test_script_invariant_pram(run, tables):
     ran = run("problems/invariant_pram")
     module, result = ran.module, ran.result
@@ -178,6 +179,7 @@ def test_script_guessing_adult(run, tables, constants):
         assert values == sorted(values, reverse=True)
 
 
+@pytest.mark.long
 def test_script_perfect_privacy(run, tables):
     ran = run("problems/perfect_privacy")
     result, source = ran.result, ran.result.source
@@ -209,6 +211,7 @@ def test_script_perfect_privacy(run, tables):
     assert values == sorted(values, reverse=True)
 
 
+@pytest.mark.long
 def test_script_most_useful(run, tables):
     epsilons, about = (0.5, 1.0, 3.0), (0.1, 0.4)
     ran = run("problems/most_useful", EPSILONS=epsilons, ABOUT_W=about)

@@ -135,6 +135,7 @@ def test_script_bezzi_fig2_4(run, tables, tmp_path):
     assert [v.broken.tolist() for v in result.audits["A1, salary"].verdicts] == [[0], [0]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("most", rest_at_length([0.3, 6.0], 1))
 def test_no_label_of_fig2_4_lies_on_another(most):
     """Whatever the table: bounds that are equal, near or in either order, low and high bars."""
@@ -169,6 +170,7 @@ def test_bezzi_fig2_4_of_single_years(run, tables):
     assert ran.result.salaries.value == pytest.approx(2.4965, abs=5e-5)
 
 
+@pytest.mark.long
 def test_script_medical_table(run):
     ran = run("problems/medical_table")
     result, promise = ran.result, ran.module.PROMISE
@@ -193,6 +195,7 @@ def test_script_medical_table(run):
     assert best.prices["t_closeness"] == pytest.approx(slope, rel=1e-4)
 
 
+@pytest.mark.long
 def test_script_adult_marital(run, tables):
     ran = run("problems/adult_marital", "--quick")
     module, result = ran.module, ran.result

@@ -64,6 +64,7 @@ def test_an_attack_on_a_leaking_release_is_noticed():
     assert off.max() > 6
 
 
+@pytest.mark.long
 def test_names_of_a_table(run, tmp_path):
     rng = np.random.default_rng(0)
     names = rng.choice(["Smith", "Johnson", "Poor", "NA", ""], 3000, p=[0.6, 0.3, 0.07, 0.02, 0.01])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from tests import referee
 
 
+@pytest.mark.long
 def test_script_city_grid(run):
     ran = run("problems/city_grid", SIDE=4, EPSILONS=(0.5, 1.0), CHOSEN=0.5)
     assert ran.differing == set()

@@ -10,6 +10,7 @@ import cvxprivacy as cpv
 from tests.scripts.oracles import BITS, program, proved, revealed
 
 
+@pytest.mark.long
 def test_script_gaussian_scalar(run):
     ran = run("problems/gaussian_scalar")
     module, result = ran.module, ran.result

@@ -226,6 +226,7 @@ def test_script_rebollo_figs8_9(run):
     assert d == pytest.approx(1 - 2 / math.pi, abs=1e-9)
 
 
+@pytest.mark.long
 def test_several_key_attributes_deviate_more():
     """§6.2's conjecture, on independent attributes and a W that copies their sum."""
     records, k, w = 4096, 400, np.linspace(-6, 6, 401)
@@ -272,6 +273,7 @@ def test_two_groups_leak_about_as_much_as_the_descent():
     assert margins == pytest.approx([-0.019, 0.004, 0.008], abs=1e-3)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("constants", rest_at_length([{"TOL": 2e-2}, {}], 1))
 def test_script_cholesterol(run, constants):
     pytest.importorskip("sklearn", reason="the extra `examples` is not installed")

@@ -61,6 +61,7 @@ def test_script_sankar_fig3(run):
 # ---- the categorical source ---------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_script_sankar_fig4(run):
     ran = run("figures/sankar_fig4")
     flat = "H(X̂) at D = 0.5 [bits], 2.2522 at 0"
@@ -182,6 +183,7 @@ def test_no_rate_loss_is_of_the_continuum_and_of_gaussians():
         assert theorem_3(source, outputs, 0.3) == pytest.approx(both.value, abs=1e-5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("step", rest_at_length([3, 2], 1))
 def test_both_theorems_in_cvxpys_own_words(step):
     module = script(ROOT / "figures" / "sankar_fig5.py")
@@ -193,6 +195,7 @@ def test_both_theorems_in_cvxpys_own_words(step):
         assert theorem_2(source, outputs, 0.3) == pytest.approx(user.upper, abs=1e-5)
 
 
+@pytest.mark.long
 def test_a_grid_approaches_gaussian_data_as_fast_as_their_tails_fall():
     """Without Z, over all channels: faster than any power of the points, if the span grows."""
     module, off = script(ROOT / "figures" / "sankar_fig5.py"), {}

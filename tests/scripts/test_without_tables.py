@@ -39,6 +39,7 @@ def test_a_script_says_what_to_do(name, folder, tmp_path, monkeypatch, capsys):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 def test_the_shell_gets_one_line_and_an_exit_status(tmp_path):
     environment = {k: v for k, v in os.environ.items() if k != "CVXPRIVACY_DATA"}
     environment |= {"PYTHONPATH": str(ROOT), "CVXPRIVACY_CACHE": str(tmp_path)}

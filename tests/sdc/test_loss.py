@@ -169,6 +169,7 @@ def with_correlations(size, seed=0):
     return np.random.default_rng(seed).multivariate_normal(np.zeros(4), law, size)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [150, 1080])
 def test_parts_of_a_simple_random_sample_are_uniform(size):
     """§4.1, and against Remark 4.1: pil(r) is so for |ρ| near 1, too."""

@@ -148,6 +148,7 @@ def test_the_forest_does_not_depend_on_the_size_of_batches(monkeypatch):
     assert (mu_approx(data, 20) == full).all()
 
 
+@pytest.mark.long
 def test_memory_is_linear_in_the_records():
     data = np.random.default_rng(0).normal(size=(4000, 2))
     peaks = []

@@ -229,6 +229,7 @@ def test_one_record_moves_the_plug_in_by_what_is_allowed():
     assert greatest > 0.9  # the constant is of the right size
 
 
+@pytest.mark.long
 def test_the_box_holds_no_law_that_leaks_more():
     rng, nearest = np.random.default_rng(8), math.inf
     for seed in range(20):
@@ -399,6 +400,7 @@ def of_adult(source, records, tables, seed, draws=0):
     return above / tables, float(np.mean(excess)), intervals
 
 
+@pytest.mark.long
 @pytest.mark.real
 def test_the_bound_is_above_the_risk_of_a_real_population():
     share, excess, _ = of_adult(adult("income"), 1_000, 25, seed=1)

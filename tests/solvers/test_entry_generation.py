@@ -18,7 +18,7 @@ from cvxprivacy.solvers.interior.layout import Layout
 from cvxprivacy.solvers.interior.program import ScaledProgram
 from cvxprivacy_verifier import work
 from tests import referee
-from tests.lengths import rest_at_length
+from tests.lengths import rest_at_length, some_at_length
 
 
 def line(letters: int = 40, labels: int = 4):
@@ -68,7 +68,7 @@ def always(monkeypatch):
     monkeypatch.setattr(channel, "_CHEAP", 0)  # as of programs that are large
 
 
-@pytest.mark.parametrize("number", rest_at_length(range(len(PROBLEMS)), 3))
+@pytest.mark.parametrize("number", rest_at_length(range(len(PROBLEMS)), 1))
 def test_the_optimum_is_that_of_all_entries(number, always, monkeypatch):
     problem = PROBLEMS[number]
     assert entry_generation.suits(problem.program)
@@ -122,6 +122,7 @@ def stopped(problem, after: int):
         return problem.solve(progress=progress, certify=False), learned
 
 
+@pytest.mark.long
 def test_a_stop_leaves_the_best_of_what_was_reached(always):
     outcome, information = zip(*(stopped(PROBLEMS[0], after) for after in (1, 8, 20)), strict=True)
     assert [steps[0] for steps in information] == [0, 0, 0]
@@ -248,7 +249,7 @@ def test_what_no_proof_would_be_read_of_is_refused(monkeypatch):
 # ---- prices ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", some_at_length(range(5), 2))
 def test_scores_of_an_output_that_nobody_uses_separate_as_well_as_can_be(seed):
     """max over scores of the least reduced cost, as far as it decides, against CVXPY."""
     source, error = random_source(seed, letters=12)

@@ -24,7 +24,7 @@ from cvxprivacy.solvers.interior.program import ScaledProgram
 from cvxprivacy.solvers.interior.residuals import Residuals
 from cvxprivacy.solvers.interior.start import start
 from tests import referee
-from tests.lengths import rest_at_length
+from tests.lengths import rest_at_length, some_at_length
 
 RULES = (
     list,
@@ -64,7 +64,7 @@ PROBLEMS = list(problems())
 ERROR = PROBLEMS[0].alphabet.d.matrix
 
 
-@pytest.mark.parametrize("number", rest_at_length(range(len(PROBLEMS)), 16))
+@pytest.mark.parametrize("number", rest_at_length(range(len(PROBLEMS)), 8))
 def test_it_reaches_what_the_conic_solver_finds(number):
     problem = PROBLEMS[number]
     solution = problem.solve(method="structured")
@@ -75,7 +75,7 @@ def test_it_reaches_what_the_conic_solver_finds(number):
     assert conic.lower <= solution.upper
 
 
-@pytest.mark.parametrize("number", range(len(PROBLEMS)))
+@pytest.mark.parametrize("number", some_at_length(range(len(PROBLEMS)), 8))
 def test_high_accuracy(number):
     referee.check(PROBLEMS[number].solve(accuracy="high"))
 
@@ -93,7 +93,7 @@ def points(number: int):
     return iterates[0].program, [iterate.point for iterate in iterates[::3]]
 
 
-@pytest.mark.parametrize("number", range(len(PROBLEMS)))
+@pytest.mark.parametrize("number", some_at_length(range(len(PROBLEMS)), 8))
 def test_a_step_solves_the_equations_linearised(number):
     """Every residual by itself, from the point and the step alone: a wrong sign breaks one."""
     program, path = points(number)
@@ -184,7 +184,7 @@ def test_tight_rows_of_many_outputs_do_not_stall_the_path():
     assert problem.solve(method="structured", accuracy="high").status == "certified"
 
 
-@pytest.mark.parametrize("number", range(len(PROBLEMS)))
+@pytest.mark.parametrize("number", some_at_length(range(len(PROBLEMS)), 8))
 def test_scores_tend_to_the_logarithms_of_the_posteriors(number):
     """A step to first order leaves an error of second order, but for what is lacking before."""
     program, path = points(number)

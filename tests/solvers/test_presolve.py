@@ -17,7 +17,7 @@ from cvxprivacy.programs.expression import Expression
 from cvxprivacy.programs.side_conditions import Auxiliary
 from cvxprivacy.solvers import presolve
 from cvxprivacy.solvers.driver import solve
-from tests.lengths import rest_at_length
+from tests.lengths import rest_at_length, some_at_length
 from tests.programs.test_channel import base, certified, cost, labels_of_w
 
 RISK = Expression("risk", {"W": 1.0})
@@ -195,7 +195,7 @@ FLOORS = [
 
 
 @pytest.mark.parametrize("size", rest_at_length([1e-12, 1.0, 1e12], 1))
-@pytest.mark.parametrize("floors", rest_at_length(FLOORS, 4), ids=repr)
+@pytest.mark.parametrize("floors", rest_at_length(FLOORS, 2), ids=repr)
 def test_next_to_the_least_budget_it_is_certified_or_proved_to_be_infeasible(floors, size):
     counts = np.random.default_rng(7).integers(1, 30, (3, 4))
     d = (cost(7) + 0.1) * size
@@ -321,7 +321,7 @@ def test_next_to_constants_the_program_is_solved_as_any_other(kind):
 
 
 @pytest.mark.parametrize("criterion", [cpv.MaximalLeakage, cpv.LocalPrivacy])
-@pytest.mark.parametrize("side", [None, "decoder", "both"])
+@pytest.mark.parametrize("side", some_at_length([None, "decoder", "both"], 2))
 def test_a_release_that_tells_nothing_beside_z(criterion, side):
     """Also where Z tells something by itself: what is known beforehand is no constant's fault."""
     law = np.random.default_rng(5).dirichlet(np.ones(18)).reshape(2, 3, 3)

@@ -9,6 +9,7 @@ import cvxprivacy as cpv
 from cvxprivacy.solvers import sparse_rows
 from cvxprivacy.solvers.watch import Watch
 from tests import referee
+from tests.lengths import some_at_length
 
 
 def line(n: int, epsilon: float = 0.5, seed: int = 0, **options) -> cpv.MinimumDistortion:
@@ -18,7 +19,7 @@ def line(n: int, epsilon: float = 0.5, seed: int = 0, **options) -> cpv.MinimumD
     return cpv.MinimumDistortion(cpv.DiscreteSource.identical(p), d, [rule], **options)
 
 
-@pytest.mark.parametrize("epsilon", [0.2, 1.0])
+@pytest.mark.parametrize("epsilon", some_at_length([0.2, 1.0], 1))
 def test_it_ends_as_the_central_path_does(epsilon, monkeypatch):
     problem = line(32, epsilon)
     sparse = problem.solve()
@@ -45,6 +46,7 @@ def test_on_a_line_it_is_the_geometric_mechanism_remapped():
     assert solution.lower - 1e-9 <= cost <= solution.upper + 1e-5
 
 
+@pytest.mark.long
 def test_rows_of_all_outputs_stand_beside_them():
     problem = line(32)
     mean = problem.source.p_x @ np.arange(32.0)

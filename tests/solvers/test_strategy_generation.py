@@ -188,6 +188,7 @@ def test_after_a_stop_no_round_begins(slow_search, solves, timed, monkeypatch):
     assert solution.certificate.verify()
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:interrupted")
 @pytest.mark.parametrize("timed", rest_at_length([False, True], 1))
 def test_a_stop_between_rounds_keeps_what_was_solved(slow_search, timed, monkeypatch):

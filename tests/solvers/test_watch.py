@@ -12,6 +12,7 @@ import cvxprivacy as cpv
 from cvxprivacy.solvers.watch import Watch
 from cvxprivacy.typing import Progress
 from tests import referee
+from tests.lengths import some_at_length
 from tests.refusals import refused
 
 SOURCE = cpv.DiscreteSource(np.random.default_rng(1).dirichlet(np.ones(24)).reshape(3, 8))
@@ -57,7 +58,7 @@ class Stop:
 
 
 @pytest.mark.parametrize("timed", [False, True], ids=["interrupted", "out of time"])
-@pytest.mark.parametrize("last", [0, 3, 7])
+@pytest.mark.parametrize("last", some_at_length([0, 3, 7], 2))
 @pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
 def test_what_is_proved_so_far_is_returned(problem, last, timed, monkeypatch):
     truth = problem.solve()

@@ -21,6 +21,7 @@ from cvxprivacy_verifier.spectral_proof import SpectralProof
 from cvxprivacy_verifier.statement import stated
 from tests import second_checker
 from tests.claims import claimed
+from tests.lengths import some_at_length
 
 Document = dict[str, Any]
 SHARES = (Fraction(1, 100), Fraction(1, 3), Fraction(9, 10), Fraction(1), Fraction(2))
@@ -50,7 +51,7 @@ def document() -> Document:
     return json.loads(json.dumps(certificate(outcome, trace(outcome) / 3).document()))
 
 
-@pytest.mark.parametrize("condition", [1.0, 10.0, 1e4, 1e8])
+@pytest.mark.parametrize("condition", some_at_length([1.0, 10.0, 1e4, 1e8], 2))
 @pytest.mark.parametrize("share", SHARES)
 def test_two_checkers_agree_on_it(condition: float, share: Fraction) -> None:
     rng = np.random.default_rng(int(condition))
@@ -166,6 +167,7 @@ def test_the_file_says_what_it_proves(document: Document) -> None:
     assert "trace of Sigma <= " in lines
 
 
+@pytest.mark.long
 def test_a_covariance_of_sixty_variables() -> None:
     covariance = law(np.random.default_rng(5), 60, 1e4)
     problem = cpv.ReverseWaterFilling(covariance, 0.3 * float(np.trace(covariance)), units="nats")

@@ -211,6 +211,7 @@ def test_the_file_says_what_it_proves() -> None:
     assert "noise of variance 1/gain, gain 1/7 to 4" in lines
 
 
+@pytest.mark.long
 def test_many_distinct_gains_are_proved_from_below() -> None:
     """No document holds the exact level: 53 bits of denominator for each gain."""
     rng = np.random.default_rng(3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 from collections.abc import Sequence
 
@@ -39,10 +40,18 @@ def _verified(path: str) -> int:
     problems = disagreements(document)
     if problems:
         text = "\n  ".join([f"{path}: NOT verified", *problems])
-        print(for_console(text, sys.stdout.encoding))
+        _say(for_console(text, sys.stdout.encoding))
         return 1
-    print(reported(path, document, sys.stdout.encoding))
+    _say(reported(path, document, sys.stdout.encoding))
     return 0
+
+
+def _say(text: str) -> None:
+    """Print a text; who reads may have seen enough, and the exit code counts what is left."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

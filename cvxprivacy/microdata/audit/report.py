@@ -396,7 +396,8 @@ def audit(
     bootstrap : int
         Draws for intervals of the mutual information; 0 for none, a few hundred otherwise.
     seed : int or Generator, optional
-        Of the bootstrap.
+        Of the bootstrap, as NumPy takes it; not that of a release, which the interval would help
+        to guess.
     units : {"bits", "nats"}
         Of information and of t; δ is a natural logarithm always.
 
