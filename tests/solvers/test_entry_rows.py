@@ -1,0 +1,79 @@
+"""Guesses, maximal leakage and total variation of W itself: the simplex method, entry by entry."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cvxprivacy as cpv
+from cvxprivacy.solvers import entry_rows
+from tests.lengths import some_at_length
+
+MEASURES = {
+    "guess": cpv.leakage.GuessingProbability(),
+    "bet": cpv.leakage.Gain(np.diag([1.0, 2.0, 0.5, 3.0, 1.0, 1.5])),
+    "maximal": cpv.leakage.Maximal(),
+    "variation": cpv.leakage.TotalVariation(),
+    "hockey": cpv.leakage.HockeyStick(1.5),
+}
+N = 6
+
+
+def letters(seed: int) -> tuple[cpv.DiscreteSource, np.ndarray]:
+    rng = np.random.default_rng([20, seed])
+    source = cpv.DiscreteSource.identical(rng.dirichlet(np.ones(N)))
+    return source, rng.integers(0, 5, (N, N)) * (1.0 - np.eye(N))
+
+
+def problems(measure, seed):
+    """Yield the measure as objective, with a price, and as a cap, with rules beside it."""
+    source, d = letters(seed)
+    yield cpv.PrivacyDistortion(source, d, 0.6, leakage=measure)
+    yield cpv.PrivacyDistortion(source, d, price=0.8, leakage=measure, encoder="wx")
+    keep = [cpv.KeepProbability(0.2), cpv.PreserveMarginal()]
+    yield cpv.PrivacyDistortion(source, d, 0.6, leakage=measure, criteria=keep)
+    least = cpv.PrivacyDistortion(source, d, 0.6, leakage=measure).solve().value
+    yield cpv.MinimumDistortion(source, d, [cpv.LeakageCap(least, leakage=measure)])
+
+
+@pytest.mark.parametrize("seed", some_at_length(range(6), 1))
+@pytest.mark.parametrize("name", MEASURES)
+def test_the_optimum_is_that_of_the_central_path(name, seed, monkeypatch):
+    ways = []
+    for problem in problems(MEASURES[name], seed):
+        by_simplex = problem.solve(accuracy="high")
+        assert by_simplex.status == "certified"
+        ways.append(by_simplex.log[-1].split(":")[0])
+        with monkeypatch.context() as patch:
+            patch.setattr(entry_rows, "pays", lambda program: False)
+            by_path = problem.solve(accuracy="high")
+        assert by_simplex.lower <= by_path.upper
+        assert by_path.lower <= by_simplex.upper
+    assert {*ways} <= {"HiGHS, entry by entry", "closed form"}
+    assert ways.count("HiGHS, entry by entry") >= 2
+
+
+def test_other_measures_and_other_letters_go_their_way():
+    source, d = letters(0)
+    ground = cpv.leakage.EarthMover(1.0 - np.eye(N))
+    others = [
+        cpv.PrivacyDistortion(source, d, 0.6, leakage=ground),
+        cpv.PrivacyDistortion(source, d, 0.6),
+        cpv.PrivacyDistortion(
+            cpv.DiscreteSource(np.array([[0.3, 0.1], [0.2, 0.4]])),
+            cpv.hamming(2),
+            0.2,
+            leakage=MEASURES["guess"],
+        ),
+        cpv.PrivacyDistortion(
+            source, d, 0.6, leakage=MEASURES["guess"], criteria=[cpv.MaximalLeakage(1)]
+        ),
+    ]
+    assert not any(entry_rows.pays(problem.program) for problem in others)
+
+
+def test_without_time_nothing_is_returned_and_the_rest_goes_on(monkeypatch):
+    source, d = letters(1)
+    monkeypatch.setattr(entry_rows, "optimum", lambda program, watch: None)
+    solution = cpv.PrivacyDistortion(source, d, 0.6, leakage=MEASURES["guess"]).solve()
+    assert solution.status == "certified"
