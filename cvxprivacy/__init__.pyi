@@ -95,6 +95,7 @@ from .release.channel import Channel as Channel
 from .release.decoder import Decoder as Decoder
 from .release.gaussian import GaussianRelease as GaussianRelease
 from .release.sequel import Sequel as Sequel
+from .results.comparison import compare_channels as compare_channels
 from .results.privacy_profile import PrivacyProfile as PrivacyProfile
 from .results.recount import recount as recount
 from .tables import datasets as datasets
