@@ -64,6 +64,7 @@ from .frontiers.sweep import (
     frontier as frontier,
     sweep as sweep,
 )
+from .leakage.evaluated import divergence as divergence
 from .microdata.audit import audit as audit
 from .microdata.compare import compare as compare
 from .microdata.drawn_table import release_table as release_table
