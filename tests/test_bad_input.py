@@ -142,7 +142,7 @@ def test_refusals_name_the_feature_that_helps():
         "key", "groups=", "from_schema(…, most=10001)", value="id",
     )  # fmt: skip
     assert error.remedy
-    schema = cpv.TableSchema.of(frame, sensitive="ill", key="id")
+    schema = cpv.TableSchema(sensitive=("ill",), key=("id",))
     source = cpv.DiscreteSource.from_schema(frame, schema, most=10_001)  # as it says
     assert len(source.x) == 10_001
     refused(lambda: cpv.leakage.Sibson(0.5), "order", "sibson_information", value=0.5)
