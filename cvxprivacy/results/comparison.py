@@ -42,6 +42,7 @@ __all__ = ["ChannelComparison", "compare_channels"]
 
 _PRIME = 2**61 - 1  # modulo which independent rows and columns are picked
 _UNKNOWNS = 1_000  # entries of a garbling that is not the only one
+_COEFFICIENTS = 10_000_000  # of the linear program: 200 letters
 _TIDY = 2**20  # denominator up to which a proposed number is taken for a simple fraction
 _TIGHT: Any = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
@@ -192,11 +193,12 @@ def compare_channels(a: Channel | npt.ArrayLike, b: Channel | npt.ArrayLike) -> 
     Raises
     ------
     InputError
-        For what is no channel, a sparse one, or channels of different inputs.
+        For what is no channel, sparse or very large ones, or channels of different inputs.
 
     Notes
     -----
-    The program has |outputs of A| · (|X| + |outputs of B|) variables: forty letters take seconds.
+    The program has |outputs of A| · (|X| + |outputs of B|) variables: forty letters take a few
+    seconds, sixty some twenty.
     Where columns of B depend on each other, an exact garbling is sought up to a thousand entries.
     Every row counts, those of inputs without mass too.
 
@@ -223,6 +225,8 @@ def compare_channels(a: Channel | npt.ArrayLike, b: Channel | npt.ArrayLike) -> 
     (True, False)
     """
     first, second = _alike(a, b)
+    if (size := first.size * second.shape[1]) > _COEFFICIENTS:
+        raise InputError("a", f"{size:,} products of entries", "put letters together", value=size)
     near, scores = _proposed(floats(first), floats(second))
     garbling = _repaired(first, second, near)
     laws = [_law_near(near, fine) for fine in (False, True)] if garbling is None else [garbling]

@@ -265,6 +265,11 @@ def test_what_is_no_channel_or_no_proof_is_refused(make, argument):
     assert caught.value.argument == argument
 
 
+def test_very_large_channels_are_refused():
+    many = np.eye(220)
+    refused(lambda: cpv.compare_channels(many, many), "a", value=220**3)
+
+
 def test_channels_of_other_inputs_are_refused():
     a = cpv.Channel([[1.0], [1.0]], inputs="xy", outputs="a")
     for inputs in ("xz", "xyz"):
