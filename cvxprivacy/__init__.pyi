@@ -65,6 +65,7 @@ from .frontiers.sweep import (
     frontier as frontier,
     sweep as sweep,
 )
+from .leakage.evaluated import divergence as divergence
 from .microdata.audit import audit as audit
 from .microdata.compare import compare as compare
 from .microdata.drawn_table import release_table as release_table
@@ -97,6 +98,7 @@ from .release.decoder import Decoder as Decoder
 from .release.gaussian import GaussianRelease as GaussianRelease
 from .release.sequel import Sequel as Sequel
 from .results.capacity import capacity as capacity
+from .results.comparison import compare_channels as compare_channels
 from .results.privacy_profile import PrivacyProfile as PrivacyProfile
 from .results.recount import recount as recount
 from .tables import datasets as datasets

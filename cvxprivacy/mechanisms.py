@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cvxprivacy.additive import floats
 from cvxprivacy.criteria.ratios import EXPONENT
 from cvxprivacy.errors import InputError, UnknownValueError
 from cvxprivacy.exact import Real
@@ -397,7 +398,8 @@ def remap(
     Raises
     ------
     InputError
-        For what is no channel or source, or a distortion that does not fit.
+        For what is no channel or source, or a distortion that does not fit, or that forbids every
+        letter to inputs of one output.
     UnknownValueError
         For a letter of the source that is no input of the channel.
 
@@ -423,6 +425,7 @@ def remap(
     place = {label: i for i, label in enumerate(channel.inputs)}
     law = np.zeros((len(source.w), len(channel.inputs)))
     cost = np.zeros((*law.shape, len(fitted.outputs)))
+    forbidden = np.zeros(cost.shape[1:], bool)
     for j in np.flatnonzero(source.p_x).tolist():
         label = source.x[j]
         if label not in place:
@@ -430,10 +433,16 @@ def remap(
             problem = f"no input {label!r}"
             raise UnknownValueError("channel", problem, remedy, where=j, value=label)
         law[:, place[label]] = source.pmf[:, j]
-        cost[:, place[label]] = fitted.matrix[..., j, :]
+        cost[:, place[label]] = floats(fitted.cost)[..., j, :]
+        if fitted.forbidden is not None:
+            forbidden[place[label]] = fitted.forbidden[j]
     k = numerators(channel.matrix)
     priced = np.einsum("wx,wxz->xz", law, cost)
-    best = np.asarray(k.T @ priced).argmin(axis=1)
+    barred = (k > 0).T @ forbidden
+    for y in np.flatnonzero(barred.all(axis=1)).tolist():
+        problem = f"forbids every letter to some input of the output {channel.outputs[y]!r}"
+        raise InputError("distortion", problem, "leave a letter that all may become", where=y)
+    best = np.where(barred, np.inf, k.T @ priced).argmin(axis=1)
     merged = np.asarray(k @ np.eye(cost.shape[-1], dtype=np.int64)[best])
     return Channel(
         merged / DENOMINATOR, inputs=channel.inputs, outputs=fitted.outputs, p_input=law.sum(axis=0)

@@ -5,7 +5,8 @@ Every function draws on ``ax`` (by default the current axes) and returns it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from cvxprivacy.validation import axes_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["channel", "tradeoff"]
+__all__ = ["channel", "tradeoff", "zonotopes"]
 
 
 def _text(label: Any) -> str:
@@ -148,4 +149,65 @@ def tradeoff(
     ax.set_xlabel("distortion $D$")
     ax.set_ylabel(f"risk $I(W; \\hat X)$ [{solutions[0].units}]")
     ax.set_ylim(bottom=0.0)
+    return ax
+
+
+def zonotopes(channels: Mapping[str, Channel], ax: Axes | None = None) -> Axes:
+    """Draw what tests of two inputs can reach that see what a channel releases.
+
+    A test that accepts some outputs, perhaps at random, does so with a probability under either
+    input; all such pairs are a zonotope, the sum of a segment for each output.  Its upper edge is
+    the ROC curve of the likelihood ratio.  Of two inputs, a channel is at most as telling as
+    another, for every prior and gain, if and only if its region lies within the other's.
+
+    Parameters
+    ----------
+    channels : mapping of str to Channel
+        Of the same two inputs, by the names of their regions in a legend.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default the current axes.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes, with their labels.
+
+    Raises
+    ------
+    InputError
+        For what is no mapping of channels, or a channel of other inputs.
+
+    See Also
+    --------
+    compare_channels : The proof, of any number of inputs.
+
+    Examples
+    --------
+    >>> import cvxprivacy as cpv
+    >>> import matplotlib.pyplot as plt
+    >>> noisy = cpv.Channel([[0.75, 0.25], [0.25, 0.75]], inputs="ab", outputs="ab")
+    >>> figure, ax = plt.subplots()
+    >>> ax = cpv.plotting.zonotopes({"once": noisy, "twice": noisy.then(noisy)}, ax)
+    >>> ax.patches[0].get_xy().tolist()
+    [[0.0, 0.0], [0.25, 0.75], [1.0, 1.0], [0.75, 0.25], [0.0, 0.0]]
+    >>> plt.close(figure)
+    """
+    remedy = "pass channels of the same two inputs by name"
+    if not isinstance(channels, Mapping) or not channels:
+        raise InputError("channels", "none by name", remedy)
+    ax, names = _axes(ax), None
+    for (name, release), color in zip(channels.items(), cycle(style.PALETTE), strict=False):
+        names = names or getattr(release, "inputs", None)
+        if not isinstance(release, Channel) or len(release.inputs) != 2 or release.inputs != names:
+            raise InputError("channels", f"{release!r}", remedy, where=name)
+        second, first = np.asarray(release.matrix)
+        steps = np.stack([first, second])[:, np.argsort(np.arctan2(first, second), kind="stable")]
+        # outputs of a high likelihood ratio first, up to all; and from all back to none
+        upper = np.hstack([[[0.0], [0.0]], steps.cumsum(axis=1)])
+        lower = 1.0 - upper
+        outline = np.hstack([upper, lower[:, 1:]])
+        ax.fill(*outline, color=color, alpha=0.15, lw=0)
+        ax.plot(*outline, color=color, lw=style.HOUSE["lines.linewidth"], label=name)
+    of = [_text(label) for label in names or ()]
+    ax.set(xlabel=f"P(accept | {of[1]})", ylabel=f"P(accept | {of[0]})", aspect="equal")
     return ax

@@ -31,6 +31,7 @@ from cvxprivacy.programs.quantity import Quantity
 from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds, Rule
 from cvxprivacy.release.estimation import Estimate
 from cvxprivacy.release.hamming import HammingChannel
+from cvxprivacy.results.comparison import ChannelComparison
 from cvxprivacy.results.enclosure import Enclosure
 from cvxprivacy.results.price import Price
 from cvxprivacy.results.solution import GaussianSolution, Solution
@@ -40,6 +41,7 @@ __all__ = [
     "Alphabet",
     "Auxiliary",
     "Certificate",
+    "ChannelComparison",
     "Constraint",
     "Enclosure",
     "EntryBounds",

@@ -6,6 +6,7 @@ import math
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import cvxprivacy as cpv
@@ -147,3 +148,21 @@ def test_what_is_no_earlier_release():
         refused(
             lambda after=after: budgeted(after=after), "after", "pass solution.channel", where=0
         )
+
+
+def test_refusals_name_the_feature_that_helps():
+    frame = pd.DataFrame({"id": range(10_001), "ill": [0, 1] * 5_000 + [0]})
+    error = refused(
+        lambda: cpv.DiscreteSource.from_table(frame, sensitive="ill", key="id"),
+        "key", "groups=", "from_schema(…, most=10001)", value="id",
+    )  # fmt: skip
+    assert error.remedy
+    schema = cpv.TableSchema(sensitive=("ill",), key=("id",))
+    source = cpv.DiscreteSource.from_schema(frame, schema, most=10_001)  # as it says
+    assert len(source.x) == 10_001
+    refused(lambda: cpv.leakage.Sibson(0.5), "order", "sibson_information", value=0.5)
+    metric = cpv.absolute_error([0, 1])
+    refused(
+        lambda: cpv.LocalPrivacy(1.0, metric=metric, delta=0.1),
+        "delta", "PrivacyProfile", value=0.1,
+    )  # fmt: skip

@@ -112,7 +112,8 @@ class LocalPrivacy(Criterion):
         self.metric: Any = None if metric is None else _metric(metric)
         self.delta = delta
         if metric is not None and delta is not None:
-            problem, remedy = "a metric and a δ", "pass one of them"
+            problem = "a metric and a δ"
+            remedy = "pass one of them: PrivacyProfile(channel, metric=…).delta(ε) evaluates both"
             raise InputError("delta", problem, remedy, value=delta)
 
     def in_words(

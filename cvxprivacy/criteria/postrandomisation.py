@@ -285,17 +285,18 @@ class MarginalDistance(Criterion):
     """TV(p_X̂, p_X) ≤ t: the released marginal is near that of X, in total variation.
 
     The perception constraint of Blau and Michaeli, *Rethinking Lossy Compression: The
-    Rate–Distortion–Perception Tradeoff*, ICML 2019, eq. 4; 0 is ``PreserveMarginal``.
+    Rate–Distortion–Perception Tradeoff*, ICML 2019, eq. 4.
 
     Parameters
     ----------
     t : number
-        t > 0: Σ_x̂ (p(x̂) − p(x))₊, x̂ = x, the least share of records that would have to change.
+        t ≥ 0: Σ_x̂ (p(x̂) − p(x))₊, x̂ = x, the least share of records that would have to change.
+        ``MarginalDistance(0)`` makes a :class:`PreserveMarginal`, whose rows are equations.
 
     Raises
     ------
     InputError
-        For a t that is not positive.
+        For a negative t.
 
     Examples
     --------
@@ -320,6 +321,11 @@ class MarginalDistance(Criterion):
         examples=("MarginalDistance=0.05",),
     )
     t = Parameter(zero=False, loosens="up", loosest=lambda t: max(2 * t, 2.0))
+
+    def __new__(cls, t: Any = None) -> Any:
+        """Return the criterion, or that of the marginal itself at a distance of 0."""
+        exactly = cls is MarginalDistance and t is not None and typed(t, "t") == 0
+        return PreserveMarginal() if exactly else super().__new__(cls)
 
     def stated(self, of: Lettering) -> str:
         return rf"\mathrm{{TV}}(p_{{\hat X}}, p_X) \le {tex(float(self.t))}"

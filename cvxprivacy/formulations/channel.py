@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from cvxprivacy.criteria.added import Affine, Stated
 from cvxprivacy.criteria.base import Criterion, by_name, criteria_listed
+from cvxprivacy.criteria.postrandomisation import ForbiddenMoves
 from cvxprivacy.criteria.stated_rules import at, names_of, numbers_of, stated_rules
 from cvxprivacy.errors import InfeasibleError, InputError
 from cvxprivacy.exact import Real
@@ -50,7 +51,8 @@ class ChannelProblem(Problem[Solution]):
     source : DiscreteSource
         Joint law of W and X, and of Z where somebody knows it.
     distortion : Distortion or array_like, shape (|X|, |X̂|) or (|W|, |X|, |X̂|)
-        d(x, x̂) or d(w, x, x̂), ≥ 0; its columns are what may be released.
+        d(x, x̂) or d(w, x, x̂), ≥ 0; its columns are what may be released.  An infinite d(x, x̂)
+        is a move that is forbidden: :class:`ForbiddenMoves` joins the criteria.
     *values : number
         The parameters that the subclass declares, in their order.
     encoder : {"x", "wx"}
@@ -126,6 +128,9 @@ class ChannelProblem(Problem[Solution]):
         options: Any = {"encoder": encoder, "side_information": side_information, "units": units}
         options["laws"] = with_letters_of(laws, source)
         self.alphabet, self.units = Alphabet(source, distortion, **options), units
+        moves = self.alphabet.d.forbidden
+        if moves is not None and ForbiddenMoves(moves) not in self.criteria:
+            self.criteria = (*self.criteria, ForbiddenMoves(moves))
         Parameter.fill(self, Parameter.placed(type(self), values, numbers))
         self.alphabet = self._outputs(self.alphabet)
         _ = self.rules  # what cannot be stated is refused now

@@ -157,6 +157,9 @@ def _outputs(source: DiscreteSource, distortion: Any) -> Distortion:
     d = distortion if isinstance(distortion, Distortion) else Distortion(distortion)
     if d.cost.ndim != 2:
         raise InputError("distortion", "d(w, x, x̂)", "pass one of x and x̂ alone")
+    if d.forbidden is not None:
+        remedy = "pass finite numbers: moves are forbidden in PrivacyDistortion alone"
+        raise InputError("distortion", "infinite for some moves", remedy)
     outputs = d.outputs or range(d.cost.shape[1])
     pairs = [(label, number) for label in outputs for number in range(n + 1)]
     return Distortion(np.repeat(dense(d.cost), n + 1, axis=1), inputs=d.inputs, outputs=pairs)

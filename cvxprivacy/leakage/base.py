@@ -319,6 +319,17 @@ class Leakage(Frozen):
         fitted = self.fitted(range(len(joint)), there.tolist())
         return float(fitted.value(joint[there], prior[there]).sum())
 
+    def between(self, p: FloatArray, q: FloatArray) -> float:
+        """Return the divergence of two laws that F is of posterior and prior; a log in nats.
+
+        Parameters
+        ----------
+        p, q : ndarray, shape (|W|,)
+            Laws, either of which may lack values.
+        """
+        problem, remedy = f"{self!r} is of no two laws", "pass a divergence, such as ChiSquared()"
+        raise InputError("kind", problem, remedy, value=self)
+
     # ---- where a release tells nothing ---------------------------------------------------
 
     def face(self, prior: Exact, reference: Exact) -> Face | None:

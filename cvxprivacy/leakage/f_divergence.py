@@ -189,6 +189,17 @@ class FInformation(Differentiable):
         # ≥ 0 by Jensen's inequality, whatever was rounded
         return joint.sum(axis=0) * np.maximum(reference @ self.f(ratios(joint, reference)), 0.0)
 
+    def between(self, p: FloatArray, q: FloatArray) -> float:
+        total = -self._at_one
+        for c, a, alpha, beta, gamma, delta in self._numbers:
+            u, v = alpha * p + beta * q, gamma * p + delta * q
+            on = u != 0  # φ(0) = 0
+            u, v = u[on], v[on]
+            with np.errstate(divide="ignore"):  # v is 0 only where q is, and nothing bounds f
+                size = np.log(u / v) * u if a == 1 else np.abs(u) ** a * v ** (1.0 - a)
+            total += c * (1.0 if a >= 1 else -1.0) * float(size.sum())
+        return max(total, 0.0)
+
     def scores(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
         """Return log(J/πq)."""
         return np.log(np.maximum(ratios(joint, reference), np.exp(_LOGARITHMS[0])))

@@ -21,6 +21,7 @@ from cvxprivacy.exact import Exact, FloatArray, Real, fractions, rational, writt
 from cvxprivacy.leakage.base import Face, Places, beyond
 from cvxprivacy.leakage.polyhedral import Entries, Polyhedral, Recourse
 from cvxprivacy.leakage.smooth import Curvature, Smooth, relative_change
+from cvxprivacy.model.information import divergence
 from cvxprivacy.validation import typed
 
 __all__ = [
@@ -145,6 +146,9 @@ class MutualInformation(Smooth):
         terms[on] = joint[on] * np.log(joint[on] / other[on])
         return terms.sum(axis=0)
 
+    def between(self, p: FloatArray, q: FloatArray) -> float:
+        return divergence(p, q, units="nats")
+
     def scores(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
         return np.log(np.maximum(ratios(joint, reference), _GUARD))
 
@@ -213,6 +217,11 @@ class ChiSquared(Differentiable):
         excess = ratios(joint, reference) - 1.0
         return joint.sum(axis=0) * (reference @ excess**2)
 
+    def between(self, p: FloatArray, q: FloatArray) -> float:
+        on = p != q
+        with np.errstate(divide="ignore"):
+            return float(((p[on] - q[on]) ** 2 / q[on]).sum())
+
     def scores(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
         return 2.0 * (ratios(joint, reference) - 1.0)
 
@@ -280,6 +289,9 @@ class SquaredHellinger(Differentiable):
 
     def value(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
         return joint.sum(axis=0) * (reference @ (np.sqrt(ratios(joint, reference)) - 1.0) ** 2)
+
+    def between(self, p: FloatArray, q: FloatArray) -> float:
+        return float(((np.sqrt(p) - np.sqrt(q)) ** 2).sum())
 
     def scores(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
         return 1.0 - 1.0 / np.sqrt(np.maximum(ratios(joint, reference), _GUARD))
@@ -378,6 +390,9 @@ class HockeyStick(Polyhedral):
 
     def value(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
         return np.maximum(self.lifted(joint, reference), 0.0).sum(axis=0)
+
+    def between(self, p: FloatArray, q: FloatArray) -> float:
+        return float(np.maximum(p - float(self.gamma) * q, 0.0).sum())
 
     def scores(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
         return (self.lifted(joint, reference) > 0).astype(float)

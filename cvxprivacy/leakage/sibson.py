@@ -127,7 +127,7 @@ class Sibson(_Norm, Smooth):
 
     def __init__(self, order: Real) -> None:
         remedy = f"pass a number > 1 and < {_MOST:g}: MutualInformation and Maximal are "
-        remedy += "its limits"
+        remedy += "its limits, and information.sibson_information evaluates orders from 0 on"
         self.order = typed(order, "order", below=_MOST, remedy=remedy)
         if not self.order > 1:
             raise InputError("order", f"{order!r} is out of range", remedy, value=order)

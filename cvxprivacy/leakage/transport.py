@@ -168,6 +168,10 @@ class EarthMover(Polyhedral):
             costs = (self.inside(self.scores(joint, reference), reference) * joint).sum(axis=0)
         return costs
 
+    def between(self, p: FloatArray, q: FloatArray) -> float:
+        values = range(len(p))
+        return float(self.fitted(values, values).value(p[:, None], q)[0])
+
     def scores(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
         costs = self._floats.tolist()
         prices = [

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cvxprivacy.additive import floats
 from cvxprivacy.criteria import Criterion
 from cvxprivacy.criteria.counts import Counts, leaked
 from cvxprivacy.errors import BrokenTableError
@@ -117,7 +118,7 @@ class _Groups:
         self.masses = self.joint.sum(axis=1)
         m = len(counts.outputs)
         self.places = np.arange(m)
-        d = np.asarray(alphabet.d.matrix)
+        d = floats(alphabet.d.cost)
         if d.ndim == 2:
             costs = counts.moves.T @ d
         else:

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from cvxprivacy.additive import entries
+from cvxprivacy.additive import entries, floats
 from cvxprivacy.criteria import Criterion
 from cvxprivacy.criteria.counts import Counts
 from cvxprivacy.exact import FloatArray, is_sparse
@@ -130,7 +130,7 @@ class ReleasedLaw:
             y = some.col if self.merging is None else self.merging.places[some.col]
             costs = entries(self.distortion.cost, np.asarray(self._x_of)[some.row], y)
             return float(atoms.sum(axis=0)[some.row] @ (some.data * costs))
-        d = self.distortion.matrix
+        d = floats(self.distortion.cost)
         if self.merging is not None:
             d = d[..., self.merging.places]
         if d.ndim == 2:

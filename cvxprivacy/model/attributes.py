@@ -101,6 +101,7 @@ def per_attribute(
     if not len(cells):
         raise InputError("cells", "none", "pass at least one combination")
     parts: dict[str, Cost] = {}
+    forbidden: Any = np.False_  # a move that some attribute forbids
     for axis, (name, d) in enumerate(measures.items()):
         assert isinstance(d, Distortion)
         place = {label: i for i, label in enumerate(letters[name])}
@@ -114,12 +115,18 @@ def per_attribute(
                 raise InputError("cells", problem, remedy, where=i, value=cell[axis])
             index[i] = place[cell[axis]]
         places = frozen(index)
+        if d.forbidden is not None:
+            forbidden = forbidden | d.forbidden[np.ix_(index, index)]
         parts[name] = AdditiveCost((Part(d.exact, places, places),))
     weighed = (additive.times(part, factors[k]) for k, part in parts.items())
     total = reduce(additive.plus, weighed)
     names = list(cells) if labels is None else labels
     measure = Distortion(total, outputs=names, inputs=names, name="per attribute")
-    return measure._with(parts=parts, _weights=factors)
+    moves = forbidden if forbidden.any() else None
+    for i in np.flatnonzero(np.atleast_2d(forbidden).all(axis=1)).tolist():
+        problem, remedy = "all infinite", "leave every cell a move of finite distortion"
+        raise InputError("distortions", problem, remedy, where=i, value=names[i])
+    return measure._with(parts=parts, _weights=factors, forbidden=moves)
 
 
 def _of_columns(

@@ -53,7 +53,8 @@ class Distortion(Frozen):
     Parameters
     ----------
     matrix : array_like or frame, shape (|X|, |X̂|) or (|W|, |X|, |X̂|)
-        d(x, x̂) ≥ 0, or d(w, x, x̂), in any unit; the budget is in the same.
+        d(x, x̂) ≥ 0, or d(w, x, x̂), in any unit; the budget is in the same.  d(x, x̂) = ∞ forbids
+        the move: x is never released as x̂, and it adds nothing to E d.
     outputs : sequence, optional
         Labels of the released letters x̂, by default the columns of a frame, or those of the
         source if their number fits.
@@ -66,12 +67,15 @@ class Distortion(Frozen):
     Attributes
     ----------
     cost : ndarray or AdditiveCost
-        d, by parts where it was made ``per_attribute``.
+        d, by parts where it was made ``per_attribute``; a forbidden move has a number here that no
+        release pays, the greatest that its letter may.
+    forbidden : ndarray of bool, shape (|X|, |X̂|), or None
+        The moves of infinite distortion, which problems state as :class:`ForbiddenMoves`.
 
     Raises
     ------
     InputError
-        For negative, NaN or infinite entries, or labels that do not fit.
+        For negative or NaN entries, a row that is all infinite, or labels that do not fit.
 
     Examples
     --------
@@ -85,6 +89,12 @@ class Distortion(Frozen):
     >>> source = cpv.DiscreteSource([[0.3, 0.2, 0.0], [0.0, 0.2, 0.3]], x=[20, 25, 30])
     >>> cpv.PrivacyDistortion(source, d, budget=3).solve().channel.outputs
     ['young', 'old']
+
+    If 20 may not become old, and 30 not young, 25 alone is released at random:
+
+    >>> d = cpv.Distortion([[0, float("inf")], [5, 5], [float("inf"), 0]], inputs=[20, 25, 30])
+    >>> cpv.PrivacyDistortion(source, d, budget=3).solve().channel.matrix.round(2).tolist()
+    [[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]
     """
 
     def __init__(
@@ -95,7 +105,9 @@ class Distortion(Frozen):
         inputs: Sequence[Hashable] | None = None,
         name: str = "distortion",
     ) -> None:
-        remedy = "pass finite nonnegative entries of shape (|X|, |X̂|) or (|W|, |X|, |X̂|)"
+        remedy = "pass nonnegative entries of shape (|X|, |X̂|), ∞ for a move that is forbidden, "
+        remedy += "or finite ones of shape (|W|, |X|, |X̂|)"
+        self.forbidden: npt.NDArray[np.bool_] | None = None
         if isinstance(matrix, AdditiveCost):
             d: Cost = matrix
             tables = [table(part.table, "distortion", remedy) for part in matrix.parts]
@@ -103,7 +115,10 @@ class Distortion(Frozen):
             typed(most, "distortion", remedy=remedy)  # which no sum is above
         else:
             tabular = tabulated(matrix)
-            d = table(tabular.values, "distortion", remedy, axes=(2, 3))
+            finite, self.forbidden = _without_infinite(tabular.values)
+            d = table(finite, "distortion", remedy, axes=(2, 3))
+            if self.forbidden is not None:
+                d = _filled(d, self.forbidden)
             if d.ndim == 2 and tabular.labels:
                 rows, columns = tabular.labels
                 inputs = rows if inputs is None else inputs
@@ -126,7 +141,8 @@ class Distortion(Frozen):
     @cached_property
     def matrix(self) -> FloatArray:
         """The nearest floats to d, for sums and pictures; proofs are of the very numbers."""
-        return additive.floats(self.cost)
+        near = additive.floats(self.cost)
+        return near if self.forbidden is None else np.where(self.forbidden, math.inf, near)
 
     @property
     def outputs(self) -> list[Any]:
@@ -141,7 +157,7 @@ class Distortion(Frozen):
         product = Distortion(scaled, outputs=self._outputs, inputs=self.inputs, name=self.name)
         by = rational(factor)
         weights = {name: by * rational(weight) for name, weight in self._weights.items()}
-        return product._with(parts=self.parts, _weights=weights)
+        return product._with(parts=self.parts, _weights=weights, forbidden=self.forbidden)
 
     __rmul__ = __mul__
 
@@ -182,7 +198,8 @@ class Distortion(Frozen):
         cost = additive.of_letters(self.cost, order)
         reordered = Distortion(cost, outputs=outputs, inputs=x, name=self.name)
         parts = {name: additive.of_letters(part, order) for name, part in self.parts.items()}
-        return reordered._with(parts=parts, _weights=self._weights)
+        moves = None if self.forbidden is None else self.forbidden[order]
+        return reordered._with(parts=parts, _weights=self._weights, forbidden=moves)
 
     def with_suppression(
         self, cost: Real | Mapping[str, Real], *, columns: Sequence[str] = ()
@@ -212,7 +229,7 @@ class Distortion(Frozen):
         Raises
         ------
         InputError
-            For a negative cost, unknown columns, or letters without labels.
+            For a negative cost, unknown columns, letters without labels, or infinite distortions.
 
         Examples
         --------
@@ -227,6 +244,9 @@ class Distortion(Frozen):
             remedy = "name the letters: hamming(source.x), or Distortion(…, outputs=…, inputs=…)"
             raise InputError("cost", "letters without labels", remedy)
         names = [str(name) for name in columns] or list(self.parts)
+        if self.forbidden is not None:
+            problem, remedy = "a distortion that forbids moves", "use ForbiddenMoves for these"
+            raise InputError("cost", problem, remedy)
         costs = axes_of(cost, names, self._outputs, "pass columns=[…], one for each column")
         costs = {axis: typed(price, "cost", where=axis) for axis, price in costs.items()}
         kept, added = with_suppressed_letters(self._outputs, list(costs))
@@ -238,6 +258,27 @@ class Distortion(Frozen):
             d = suppressed(d, rows, self._outputs, kept, added, costs)
         extended = Distortion(d, outputs=outputs, inputs=self.inputs, name=name)
         return extended._with(parts=parts, _weights=self._weights, _values=self._values)
+
+
+def _without_infinite(values: Any) -> tuple[Any, npt.NDArray[np.bool_] | None]:
+    """Return entries with 0 in place of +∞ among them, and where that was; as they are else."""
+    try:
+        items = entries(values)
+        infinite = np.asarray(items == math.inf, bool)
+    except (TypeError, ValueError):  # said by the checks of numbers
+        return values, None
+    if infinite.ndim != 2 or not infinite.any():
+        return values, None
+    for x in np.flatnonzero(infinite.all(axis=1)).tolist():
+        remedy = "leave every letter a move of finite distortion"
+        raise InputError("distortion", "all infinite", remedy, where=x, value=math.inf)
+    return np.where(infinite, 0, items), infinite
+
+
+def _filled(d: Exact, forbidden: npt.NDArray[np.bool_]) -> Exact:
+    """Return d with the greatest finite entry of a row where a move is forbidden."""
+    most = np.where(forbidden, 0, d).max(axis=1)
+    return exact_array(np.where(forbidden, most[:, None], d))
 
 
 def _numbers(values: npt.ArrayLike, argument: str) -> Exact:

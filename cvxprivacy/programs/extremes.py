@@ -63,11 +63,15 @@ def greatest_distortion(
 ) -> float:
     """Return D_max = min_x̂ E d, from where on a constant is released; one for each z seen.
 
-    Of the worst of several, the least at which one letter does under each.
+    Of the worst of several, the least at which one letter does under each.  Infinite where every
+    letter is forbidden to some record.
     """
+    allowed: Any = np.ones(letters.m, bool)
+    if letters.d.forbidden is not None:
+        allowed = ~letters.possible(letters.d.forbidden).any(axis=0)
     if isinstance(distortion, Worst):
         each = [program.weighted(part, program.mass) for part in distortion.parts.values()]
-        return float(np.max(each, axis=0).min())
+        return float(np.max(each, axis=0)[allowed].min(initial=math.inf))
     z = letters.z_of[0] if "z" in letters.encoder_inputs else np.zeros(letters.n, int)
     sums = (program.weighted(distortion, (z == each) * program.mass) for each in np.unique(z))
-    return float(sum(each.min() for each in sums))
+    return float(sum(each[allowed].min(initial=math.inf) for each in sums))

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from cvxprivacy.additive import floats
 from cvxprivacy.certificates.certificate import Certificate, Relaxed
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.model.information import nat
@@ -43,7 +44,7 @@ _SPARSE = 0.3  # Dirichlet parameter of random laws: below 1, most of the mass o
 
 def initial_strategies(alphabet: Alphabet) -> np.ndarray:
     """Return strategies to begin with: constants, and best guesses of x̂ with and without s."""
-    layers = alphabet.per_letter(alphabet.d.matrix)
+    layers = alphabet.per_letter(floats(alphabet.d.cost))
     costs = np.broadcast_to(layers, (*alphabet.law.shape, layers.shape[-1]))
     risk = np.zeros((alphabet.n, len(alphabet.source.z or ()), layers.shape[-1]))
     letters = np.broadcast_to(np.arange(alphabet.n), alphabet.law.shape)

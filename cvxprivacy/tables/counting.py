@@ -131,7 +131,7 @@ def _grouped(
     if len(table) > MOST_CELLS:
         widest = max(range(len(names)), key=lambda i: table[f"c{i}"].n_unique())
         problem = f"more than {MOST_CELLS:,} observed cells, most for column {names[widest]!r}"
-        remedy = "bin numbers with bins=, or name fewer columns"
+        remedy = "bin numbers with bins=, group values with groups=, or name fewer columns"
         raise InputError("key", problem, remedy, value=names[widest])
     columns = {name: python_values(table[name]) for name in table.columns}
     values = {name: _values(schema, name, columns[f"c{i}"]) for i, name in enumerate(names)}
@@ -197,7 +197,11 @@ def _check_cells(
             levels = len(set(values[name]))
             if levels > most:
                 problem = f"column {name!r} has {levels:,} different values"
-                remedy = "give it bins (a width, or edges) if it is a number, or leave it out"
+                remedy = (
+                    "give it bins (a width, or edges) if it is a number, groups= if it is not, or "
+                )
+                remedy += "leave it out; what is recoded later is counted by "
+                remedy += f"DiscreteSource.from_schema(…, most={levels})"
                 raise InputError(argument, problem, remedy, value=name)
             ungrouped = {v for v in values[name] if isinstance(v, Ungrouped)}
             if ungrouped:

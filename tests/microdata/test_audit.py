@@ -35,6 +35,26 @@ from tests.test_architecture import ROOT, script
 # ---- what is measured --------------------------------------------------------------------
 
 
+def test_measures_that_are_asked_for():
+    """The counts of a letter are (3, 1, 1) and (2, 2, 0)."""
+    frame = pd.DataFrame({"age": [*"aaaaabbbb"], "ill": [*"xxxyzxxyy"]})
+    result = cpv.audit(frame, key="age", sensitive="ill")
+    assert result.letters == ["a", "b"]
+    cases = {1: [3 / 5, 2 / 4], 2: [3 / 2, 1], 3: [3, math.inf], 4: [math.inf, math.inf]}
+    for l, values in cases.items():  # noqa: E741
+        measure = result.measure(f"c at l={l}")
+        assert measure.values.tolist() == values
+        assert measure.worst == max(values)
+    alpha = result.measure("alpha")
+    assert alpha.values.tolist() == [0.6, 0.5]
+    assert (alpha.worst, alpha.average, alpha.letters) == (0.6, 5 / 9, 1)
+    assert result.worst("alpha") == ["a", "b"]
+    assert result.per_record("c at l=1").tolist() == [0.6] * 5 + [0.5] * 4
+    assert result.measure("k") is result.measures["k"]
+    for name in ("c at l=0", "c at l=", "c at l=2.5", "beta at l=2", 3):
+        assert "alpha" in str(refusal("measure", result.measure, name))
+
+
 def test_every_measure_is_of_the_counts():
     result = audited(criteria=CRITERIA)
     table = coarse(people())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -321,7 +322,7 @@ class Findings:
         self.criteria, alike = tuple(criteria), original is released
         self.laws, rng = laws, generator(seed)
         table = CountedLetters.of(laws, released, reference, order)
-        counts = table.counts
+        counts = self._counts = table.counts
 
         def information(law: DiscreteSource, table: np.ndarray) -> Information:
             if laws.weights is not None:
@@ -377,11 +378,37 @@ class Findings:
     def worst(self, measure: str = "I1", letters: int = SHOWN) -> list[Any]:
         """Return the released letters that are worst by a measure, the worst first."""
         many = integer(letters, "letters", least=1)
-        return [self.letters[i] for i in self._measure(measure).order[:many]]
+        return [self.letters[i] for i in self.measure(measure).order[:many]]
 
-    def _measure(self, name: str) -> Measure:
-        one_of(name, "measure", *self.measures)
-        return self.measures[name]
+    def measure(self, name: str) -> Measure:
+        """Return one of the measures, or one that is not printed of every table.
+
+        Those are ``"c at l=4"`` of any ℓ ≥ 1, the c above which recursive (c, ℓ)-diversity holds,
+        and ``"alpha"``, the greatest share of one value of W: of so much and ``"k"`` the table is
+        (α, k)-anonymous, for every value (Wong, Li, Fu and Wang, *(α, k)-Anonymity*, KDD 2006).
+
+        Parameters
+        ----------
+        name : str
+            A key of ``measures``, or one of these.
+
+        Raises
+        ------
+        InputError
+            For another name.
+        """
+        if name in self.measures:
+            return self.measures[name]
+        counts, sizes = self._counts, self.measures["k"].sizes
+        least = re.fullmatch(r"c at l=([1-9][0-9]*)", str(name))
+        if least is not None:
+            title = f"recursive (c, {least[1]})-diversity: c above"
+            values = measures.recursive_diversity(counts, int(least[1]))
+        else:
+            one_of(name, "measure", *self.measures, "alpha")
+            title = "(α, k)-anonymity: greatest share of a value"
+            values = counts.max(axis=0) / counts.sum(axis=0)
+        return Measure(name, title, values, False, sizes, counts.sum(axis=0))
 
 
 def implied_bounds(criteria: Sequence[Criterion], entropy: float, units: str) -> dict[str, float]:

@@ -52,7 +52,7 @@ class Audit(Findings):
         ``"k"``, ``"individual risk"`` (1/k, or with weights an estimate for the population),
         ``"distinct l"``, ``"entropy l"``, ``"c at l=2"`` and ``"c at l=3"`` (recursive,
         infinite where W has fewer values), ``"I2"`` to ``"I4"``, ``"delta"``, ``"delta observed"``,
-        ``"beta"``, ``"enhanced beta"``; then those of leakage.
+        ``"beta"``, ``"enhanced beta"``; then those of leakage.  :meth:`measure` has others.
     leaks : list of Leaked
         The measures of leakage, whose average is what leaks in all: ``"I1"``, ``"equal distance"``,
         ``"ordered distance"`` (where W is ordered), which are information, total variation and the
@@ -144,7 +144,7 @@ class Audit(Findings):
         Parameters
         ----------
         measure : str
-            A key of ``audit.measures``.
+            A key of ``audit.measures``, or a name of :meth:`measure`.
 
         Raises
         ------
@@ -156,7 +156,7 @@ class Audit(Findings):
         if isinstance(frame, nw.LazyFrame):
             raise InputError("released", "a lazy table", "collect it to have its records in order")
         place = {letter: i for i, letter in enumerate(self.letters)}
-        values = np.append(self._measure(measure).values, math.nan)
+        values = np.append(self.measure(measure).values, math.nan)
         values = values[[place.get(x, -1) for x in schema.letters(frame, schema.key)]]
         if schema.missing == "drop":
             w = schema.letters(frame, schema.sensitive)
