@@ -16,11 +16,11 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-from flint import arb
+from flint import arb, ctx
 from scipy.optimize import brentq, linprog
 
 from cvxprivacy.exact import FloatArray, Real, rational
-from cvxprivacy_verifier.balls import ball, total
+from cvxprivacy_verifier.balls import PRECISION, ball, total
 
 __all__ = ["ProvedCapacity", "best_prior", "proved_capacity"]
 
@@ -32,6 +32,7 @@ _RIDGE = 1e-10  # where more inputs count than there are outputs, the farthest g
 _INSIDE = 0.99  # share of the way to a prior of 0
 _GONE = 1e-14  # … and what counts as none
 _STEEP = 1e9  # the greatest price that is looked for
+_TINY = 1e-300  # … and of what they are released as
 _SHORT = 2**60  # the denominator of a prior that is evaluated
 _SOME = 2.0**-40  # of the uniform law in r: an output that no prior favours is used all the same
 
@@ -77,10 +78,8 @@ def best_prior(
 
 def _beyond(rows: FloatArray, own: FloatArray, prior: FloatArray) -> FloatArray:
     """Return D(V_w ‖ πV) of each input."""
-    law = prior @ rows
-    seen = law > 0
-    beyond = own - rows[:, seen] @ np.log(law[seen])
-    return np.where((rows[:, ~seen] > 0).any(axis=1), np.inf, beyond)
+    # outputs of unused inputs alone: far away, and no infinity that others are subtracted from
+    return np.asarray(own - rows @ np.log(np.maximum(prior @ rows, _TINY)))
 
 
 def _tilted(
@@ -128,6 +127,10 @@ def _polished(
         level = float(best[used] @ beyond[used])
         farthest = int(np.where(used, -np.inf, beyond).argmax())
         even = np.ptp(beyond[used]) < _ROUNDED * (1.0 + abs(level))
+        over = cost is not None and float(charge @ best) > at_most + _ROUNDED
+        if even and (price < 0 if priced else over):  # less is to be spent, or not so much
+            priced, price = not priced, 0.0
+            continue
         if even and (used[farthest] or beyond[farthest] <= level + _ROUNDED):
             break
         if even:
@@ -172,12 +175,19 @@ def proved_capacity(
         Γ ≥ min c.
     """
     table = np.array([[float(p) for p in row] for row in rows])
-    prior, price = best_prior(table, cost, float(at_most))
+    low, span = 0.0, 1.0
+    if cost is not None:  # costs from 0 to 1: of other sizes no price would be found
+        low, span = float(cost.min()), float(np.ptp(cost)) or 1.0
+    unit = None if cost is None else (cost - low) / span
+    limit = (float(at_most) - low) / span
+    prior, price = best_prior(table, unit, limit)
     exact = _affordable(prior, cost, at_most)
     law = (1 - _SOME) * (np.array([float(p) for p in exact]) @ table) + _SOME / table.shape[1]
-    if cost is not None:
-        price = _best_price(table, law / law.sum(), cost, float(at_most))
-    return ProvedCapacity(*_ends(rows, exact, law, cost, at_most, price), exact, law, price)
+    if unit is not None:
+        price = _best_price(table, law / law.sum(), unit, limit) / span
+    with ctx.workprec(PRECISION):  # other code may have changed what is one for all
+        lower, upper = _ends(rows, exact, law, cost, at_most, price)
+    return ProvedCapacity(lower, upper, exact, law, price)
 
 
 def _best_price(rows: FloatArray, law: FloatArray, cost: FloatArray, at_most: float) -> float:
@@ -186,7 +196,8 @@ def _best_price(rows: FloatArray, law: FloatArray, cost: FloatArray, at_most: fl
     beyond = np.where(rows > 0, rows * np.log(safe / law), 0.0).sum(axis=1)
     lines = np.column_stack([at_most - cost, -np.ones(len(cost))])
     best = linprog([0.0, 1.0], lines, -beyond, bounds=[(0.0, None), (None, None)])
-    return 0.0 if best.x is None else float(best.x[0])
+    # whatever a solver says: with λ < 0 nothing would be proved
+    return 0.0 if best.x is None else max(float(best.x[0]), 0.0)
 
 
 def _affordable(prior: FloatArray, charge: FloatArray | None, limit: Real) -> list[Fraction]:
