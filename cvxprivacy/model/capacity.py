@@ -19,7 +19,7 @@ import numpy as np
 from flint import arb, ctx
 from scipy.optimize import brentq, linprog
 
-from cvxprivacy.exact import FloatArray, Real, rational
+from cvxprivacy.exact import Exact, FloatArray, Real, floats, rational
 from cvxprivacy_verifier.balls import PRECISION, ball, total
 
 __all__ = ["ProvedCapacity", "best_prior", "proved_capacity"]
@@ -161,7 +161,7 @@ def _polished(
 
 
 def proved_capacity(
-    rows: Sequence[Sequence[Fraction]], cost: FloatArray | None = None, at_most: Real = 0
+    rows: Sequence[Sequence[Fraction]], cost: Exact | None = None, at_most: Real = 0
 ) -> ProvedCapacity:
     """Return the capacity of exact rows, each of sum 1, with what proves both ends.
 
@@ -175,11 +175,11 @@ def proved_capacity(
         Γ ≥ min c.
     """
     table = np.array([[float(p) for p in row] for row in rows])
-    low, span = 0.0, 1.0
+    unit, span, limit = None, 1.0, 0.0
     if cost is not None:  # costs from 0 to 1: of other sizes no price would be found
-        low, span = float(cost.min()), float(np.ptp(cost)) or 1.0
-    unit = None if cost is None else (cost - low) / span
-    limit = (float(at_most) - low) / span
+        near = floats(cost)
+        low, span = float(near.min()), float(np.ptp(near)) or 1.0
+        unit, limit = (near - low) / span, (float(at_most) - low) / span
     prior, price = best_prior(table, unit, limit)
     exact = _affordable(prior, cost, at_most)
     law = (1 - _SOME) * (np.array([float(p) for p in exact]) @ table) + _SOME / table.shape[1]
@@ -200,7 +200,7 @@ def _best_price(rows: FloatArray, law: FloatArray, cost: FloatArray, at_most: fl
     return 0.0 if best.x is None else max(float(best.x[0]), 0.0)
 
 
-def _affordable(prior: FloatArray, charge: FloatArray | None, limit: Real) -> list[Fraction]:
+def _affordable(prior: FloatArray, charge: Exact | None, limit: Real) -> list[Fraction]:
     """Return a prior near one, of sum 1 exactly, that costs no more than the limit, exactly."""
     parts = [Fraction(round(p * _SHORT), _SHORT) for p in (prior / prior.sum()).tolist()]
     most = max(range(len(parts)), key=parts.__getitem__)
@@ -211,19 +211,20 @@ def _affordable(prior: FloatArray, charge: FloatArray | None, limit: Real) -> li
     over = sum((c * p for c, p in zip(costs, parts, strict=True)), Fraction(0)) - rational(limit)
     if over <= 0:
         return parts
-    cheapest = min(range(len(costs)), key=costs.__getitem__)
-    room = rational(limit) - costs[cheapest]
-    share = over / (over + room)  # of the cheapest input, mixed in
-    parts = [(1 - share) * p for p in parts]
-    parts[cheapest] += share
-    return parts
+    least = min(costs)
+    cheap = [p if c == least else Fraction(0) for p, c in zip(parts, costs, strict=True)]
+    if not any(cheap):
+        cheap[costs.index(least)] = Fraction(1)
+    share = over / (over + rational(limit) - least)  # of the cheapest inputs, mixed in
+    mass = sum(cheap, Fraction(0))
+    return [(1 - share) * p + share * q / mass for p, q in zip(parts, cheap, strict=True)]
 
 
 def _ends(
     rows: Sequence[Sequence[Fraction]],
     prior: list[Fraction],
     law: FloatArray,
-    charge: FloatArray | None,
+    charge: Exact | None,
     limit: Real,
     price: float,
 ) -> tuple[arb, arb]:
@@ -244,7 +245,7 @@ def _ends(
     beyond = [_divergence(row, away) for row in balls]
     factor = arb(price)
     if charge is not None:
-        beyond = [d - factor * arb(c) for d, c in zip(beyond, charge.tolist(), strict=True)]
+        beyond = [d - factor * ball(c) for d, c in zip(beyond, charge.tolist(), strict=True)]
     worst = beyond[0]
     for value in beyond[1:]:
         worst = worst.max(value)

@@ -305,3 +305,9 @@ def test_fractions_are_exact():
     found = cpv.capacity(rows, units="nats").value
     assert found.lower <= LOG2 - h(1 / 3, 2 / 3) + 1e-15
     assert found.upper >= LOG2 - h(1 / 3, 2 / 3) - 1e-15
+    # of floats there is none that costs ⅓
+    dear = [third, third, 1]
+    alone = cpv.capacity(np.eye(3), cost=dear, at_most=third, units="nats")
+    assert float(alone) == pytest.approx(LOG2)
+    with pytest.raises(cpv.InputError, match="below every cost"):
+        cpv.capacity(np.eye(3), cost=dear, at_most=1 / 3)
