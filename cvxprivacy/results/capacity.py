@@ -117,8 +117,8 @@ def capacity(
 
     >>> source = cpv.DiscreteSource([[0.04, 0.01], [0.3, 0.65]])
     >>> solution = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.2).solve()
-    >>> round(solution.value, 4), round(float(cpv.capacity(solution.channel, source)), 4)
-    (0.0087, 0.0419)
+    >>> round(solution.value, 4), round(float(cpv.capacity(solution.channel, source)), 3)
+    (0.0087, 0.042)
     """
     scale = nat(units)
     rows, inputs, outputs = _rows(channel, source)
