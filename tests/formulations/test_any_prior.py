@@ -221,7 +221,7 @@ BESIDE = {
         lambda s: [s.marginal @ np.arange(4) == s.law.sum(axis=0) @ np.arange(4)],
     ),
     "closeness": (
-        lambda: cpv.TCloseness(0.05),
+        lambda: cpv.TCloseness(0.05, distance="tv"),
         lambda s: [
             sum(cp.abs(v[y] - s.marginal[y]) * p for v, p in zip(s.laws, s.p_w, strict=True)) / 2
             <= 0.05 * s.marginal[y]
@@ -494,3 +494,26 @@ def test_it_says_what_is_minimised_of_whom():
     assert "relative entropy of label 0's outputs from label 1's" in text
     assert "letter 3 with 0.5 of the mass" in text
     assert r"\max" in designed(SOURCE, cpv.hamming(3), 0.1).latex
+
+
+@pytest.mark.parametrize("encoder", ["x", "wx"])
+def test_the_dual_as_it_is_printed_attains_the_value(encoder):
+    """θ a prior, s = log V/θV: Σ min over x̂ of the braces, less λ times the budget."""
+    problem = designed(SOURCE, cpv.hamming(3), 0.15, encoder=encoder)
+    solution = certified(problem, accuracy="high")
+    assert r"\sum_{w} \theta(w) = 1" in problem.dual_latex
+    matrix = (
+        np.broadcast_to(solution.channel.matrix, (2, 3, 3))
+        if encoder == "x"
+        else (np.asarray(solution.channel.matrix).reshape(2, 3, 3))
+    )
+    law, theta = SOURCE.pmf, np.array(list(solution.least_favourable.values()))
+    by_w = law / law.sum(axis=1, keepdims=True)
+    released = np.einsum("wx,wxy->wy", by_w, matrix)
+    s = np.log(released / (theta @ released))
+    assert (theta @ np.exp(s)) == pytest.approx(1)
+    costs, price = cpv.hamming(3).matrix, solution.duals["budget"]
+    each = theta[:, None, None] * by_w[:, :, None] * s[:, None, :]
+    each = each + law[:, :, None] * price * costs
+    each = each.sum(axis=0, keepdims=True) if encoder == "x" else each
+    assert each.min(axis=-1).sum() - 0.15 * price == pytest.approx(solution.value, abs=1e-5)
