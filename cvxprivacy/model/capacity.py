@@ -69,17 +69,17 @@ def best_prior(
     at_most : float
         Γ.
     """
-    own = np.where(rows > 0, rows * np.log(np.where(rows > 0, rows, 1.0)), 0.0).sum(axis=1)
+    negentropy = np.where(rows > 0, rows * np.log(np.where(rows > 0, rows, 1.0)), 0.0).sum(axis=1)
     prior, price = np.full(len(rows), 1.0 / len(rows)), 0.0
     for _ in range(_ITERATIONS):
-        prior, price = _tilted(prior, _beyond(rows, own, prior), cost, at_most)
-    return _polished(rows, own, prior, price, cost, at_most)
+        prior, price = _tilted(prior, _beyond(rows, negentropy, prior), cost, at_most)
+    return _polished(rows, negentropy, prior, price, cost, at_most)
 
 
-def _beyond(rows: FloatArray, own: FloatArray, prior: FloatArray) -> FloatArray:
+def _beyond(rows: FloatArray, negentropy: FloatArray, prior: FloatArray) -> FloatArray:
     """Return D(V_w ‖ πV) of each input."""
     # outputs of unused inputs alone: far away, and no infinity that others are subtracted from
-    return np.asarray(own - rows @ np.log(np.maximum(prior @ rows, _TINY)))
+    return np.asarray(negentropy - rows @ np.log(np.maximum(prior @ rows, _TINY)))
 
 
 def _tilted(
@@ -106,7 +106,7 @@ def _tilted(
 
 def _polished(
     rows: FloatArray,
-    own: FloatArray,
+    negentropy: FloatArray,
     prior: FloatArray,
     price: float,
     cost: FloatArray | None,
@@ -123,7 +123,7 @@ def _polished(
     best /= best.sum()
     for _ in range(_STEPS):
         law = best @ rows
-        beyond = _beyond(rows, own, best) - price * charge
+        beyond = _beyond(rows, negentropy, best) - price * charge
         level = float(best[used] @ beyond[used])
         farthest = int(np.where(used, -np.inf, beyond).argmax())
         even = np.ptp(beyond[used]) < _ROUNDED * (1.0 + abs(level))
@@ -139,10 +139,10 @@ def _polished(
             best[farthest] = _USED
             continue
         # unknown: π on the inputs that count, the level C, and λ where the cost binds
-        seen, binds = law > 0, bool(priced and np.ptp(charge[used]) > 0)
-        kept, count = rows[np.ix_(used, seen)], int(used.sum())
+        outputs, binds = law > 0, bool(priced and np.ptp(charge[used]) > 0)
+        kept, count = rows[np.ix_(used, outputs)], int(used.sum())
         system, right = np.zeros((count + 1 + binds,) * 2), np.zeros(count + 1 + binds)
-        system[:count, :count] = (kept / law[seen]) @ kept.T + _RIDGE * np.eye(count)
+        system[:count, :count] = (kept / law[outputs]) @ kept.T + _RIDGE * np.eye(count)
         system[:count, count] = system[count, :count] = 1.0
         right[:count] = beyond[used] - level
         if binds:

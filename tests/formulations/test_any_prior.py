@@ -95,12 +95,12 @@ def test_what_is_released_tells_no_prior_more():
     solution = certified(designed(SOURCE, cpv.hamming(3), 0.15), accuracy="high")
     rows = SOURCE.pmf / SOURCE.pmf.sum(axis=1, keepdims=True) @ solution.channel.matrix
     shares = np.linspace(0, 1, 201)[:, None]
-    told = [
+    informed = [
         cpv.information.mutual_information(np.array([[p], [1 - p]]) * rows, units="nats")
         for p in shares.ravel()
     ]
-    assert max(told) <= solution.upper + 1e-12
-    assert max(told) == pytest.approx(solution.value, abs=1e-4)
+    assert max(informed) <= solution.upper + 1e-12
+    assert max(informed) == pytest.approx(solution.value, abs=1e-4)
     capacity = cpv.capacity(solution.channel, SOURCE, units="nats").value
     assert capacity.upper >= solution.lower
     assert capacity.lower <= solution.upper
@@ -358,8 +358,8 @@ def test_candidates_are_told_how_far_they_are(encoder):
             assert answer.lower <= solution.upper + 1e-9
             assert answer.upper >= solution.lower - 1e-9
             assert answer.certificate.verify()
-        told = cpv.capacity(np.eye(3), SOURCE, units="nats").value
-        assert problem.certify(np.eye(3)).upper == pytest.approx(told.upper, abs=1e-6)
+        whole = cpv.capacity(np.eye(3), SOURCE, units="nats").value
+        assert problem.certify(np.eye(3)).upper == pytest.approx(whole.upper, abs=1e-6)
 
 
 # ---- laws that are hard to hold ----------------------------------------------------------

@@ -259,8 +259,8 @@ def test_costs_are_of_values_of_w_where_there_is_a_source():
     source = cpv.DiscreteSource([[0.25, 0.25], [0.0, 0.5]])
     found = cpv.capacity(np.eye(2), source, cost=[0, 1], at_most=0.1, units="nats")
     prior, rows = np.array([0.9, 0.1]), np.array([[0.5, 0.5], [0, 1]])
-    told = cpv.information.mutual_information(prior[:, None] * rows, units="nats")
-    assert float(found) == pytest.approx(told, abs=1e-12)
+    informed = cpv.information.mutual_information(prior[:, None] * rows, units="nats")
+    assert float(found) == pytest.approx(informed, abs=1e-12)
 
 
 @pytest.mark.parametrize(
