@@ -358,8 +358,8 @@ def test_candidates_are_told_how_far_they_are(encoder):
             assert answer.lower <= solution.upper + 1e-9
             assert answer.upper >= solution.lower - 1e-9
             assert answer.certificate.verify()
-        whole = cpv.capacity(np.eye(3), SOURCE, units="nats").value
-        assert problem.certify(np.eye(3)).upper == pytest.approx(whole.upper, abs=1e-6)
+        letters = cpv.capacity(np.eye(3), SOURCE, units="nats").value
+        assert problem.certify(np.eye(3)).upper == pytest.approx(letters.upper, abs=1e-6)
 
 
 # ---- laws that are hard to hold ----------------------------------------------------------
