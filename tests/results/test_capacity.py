@@ -49,23 +49,23 @@ CLOSED = {
 def test_closed_forms_are_enclosed(name):
     rows, truth = CLOSED[name]
     for units, unit in (("nats", 1.0), ("bits", LOG2)):
-        found = cpv.capacity(rows, units=units)
-        assert found.value.lower - 1e-15 <= truth / unit <= found.value.upper + 1e-15
-        assert found.value.upper - found.value.lower < 1e-11
-        assert float(found) == pytest.approx(truth / unit, abs=1e-11)
-        assert sum(found.prior.values()) == pytest.approx(1)
-        assert sum(found.output_law.values()) == pytest.approx(1)
-        assert found.price == 0
+        answer = cpv.capacity(rows, units=units)
+        assert answer.value.lower - 1e-15 <= truth / unit <= answer.value.upper + 1e-15
+        assert answer.value.upper - answer.value.lower < 1e-11
+        assert float(answer) == pytest.approx(truth / unit, abs=1e-11)
+        assert sum(answer.prior.values()) == pytest.approx(1)
+        assert sum(answer.output_law.values()) == pytest.approx(1)
+        assert answer.price == 0
 
 
 def test_fields_say_who_learns_most():
-    found = cpv.capacity([[1, 0], [0.5, 0.5]], units="nats")
-    assert found.prior == pytest.approx({0: 0.6, 1: 0.4})
-    assert found.output_law == pytest.approx({0: 0.8, 1: 0.2}, abs=1e-9)
-    assert repr(found).startswith("Capacity(")
-    assert found.units == "nats"
+    answer = cpv.capacity([[1, 0], [0.5, 0.5]], units="nats")
+    assert answer.prior == pytest.approx({0: 0.6, 1: 0.4})
+    assert answer.output_law == pytest.approx({0: 0.8, 1: 0.2}, abs=1e-9)
+    assert repr(answer).startswith("Capacity(")
+    assert answer.units == "nats"
     counts = cpv.capacity([[2, 0], [7, 7]], units="nats")  # of a table, each row by itself
-    assert counts.value.upper == pytest.approx(found.value.upper, abs=1e-15)
+    assert counts.value.upper == pytest.approx(answer.value.upper, abs=1e-15)
 
 
 def iterated(rows, steps):
@@ -102,27 +102,27 @@ def drawn(seed):
 def test_it_is_what_arimoto_and_blahut_converge_to(seed):
     rows = drawn(seed)
     low, high, _ = iterated(rows, 3000)
-    found = cpv.capacity(rows, units="nats").value
-    assert found.lower <= high + 1e-14
-    assert low <= found.upper + 1e-14
-    assert found.upper - found.lower < 1e-9
+    answer = cpv.capacity(rows, units="nats").value
+    assert answer.lower <= high + 1e-14
+    assert low <= answer.upper + 1e-14
+    assert answer.upper - answer.lower < 1e-9
 
 
 @pytest.mark.parametrize("seed", some_at_length(range(60), 6))
 def test_no_prior_learns_more_than_the_upper_end(seed):
     rows = drawn(seed)
-    found = cpv.capacity(rows, units="nats")
+    answer = cpv.capacity(rows, units="nats")
     rng = np.random.default_rng(seed)
-    best = np.array(list(found.prior.values()))
+    best = np.array(list(answer.prior.values()))
     for size in (0.01, 0.1, 1, 10):
         for prior in rng.dirichlet(np.full(len(rows), size), 5):
             for share in (1.0, 0.1, 1e-3):
                 joint = ((1 - share) * best + share * np.maximum(prior, 1e-100))[:, None] * rows
                 value = cpv.information.mutual_information(joint, units="nats")
-                assert value <= found.value.upper + 1e-14
+                assert value <= answer.value.upper + 1e-14
     joint = best[:, None] * rows
     value = cpv.information.mutual_information(joint, units="nats")
-    assert value == pytest.approx(found.value.lower, abs=1e-12)
+    assert value == pytest.approx(answer.value.lower, abs=1e-12)
 
 
 HARD = {
@@ -143,11 +143,11 @@ HARD = {
 @pytest.mark.parametrize("name", HARD)
 def test_channels_that_are_hard_to_iterate_are_enclosed(name):
     rows = HARD[name] / HARD[name].sum(axis=1, keepdims=True)
-    found = cpv.capacity(rows, units="nats").value
+    answer = cpv.capacity(rows, units="nats").value
     low, high, _ = iterated(np.where(rows > 1e-290, rows, 0.0), 200)
-    assert found.lower <= high + 1e-14
-    assert low <= found.upper + 1e-14
-    assert found.upper - found.lower < 1e-10
+    assert answer.lower <= high + 1e-14
+    assert low <= answer.upper + 1e-14
+    assert answer.upper - answer.lower < 1e-10
 
 
 def with_cost(cost, limit, a=0.1):
@@ -161,19 +161,19 @@ def with_cost(cost, limit, a=0.1):
 @pytest.mark.parametrize("share", [0.0, 1e-9, 0.05, 0.2, 0.5, 0.9])
 def test_an_input_that_costs_is_used_as_often_as_is_allowed(size, share):
     rows, limit = [[0.9, 0.1], [0.1, 0.9]], size * share
-    found = cpv.capacity(rows, cost=[0, size], at_most=limit, units="nats")
+    answer = cpv.capacity(rows, cost=[0, size], at_most=limit, units="nats")
     truth = with_cost(size, limit)
-    assert found.value.lower - 1e-15 <= truth <= found.value.upper + 1e-15
-    assert found.value.upper - found.value.lower < 1e-9
-    assert found.prior[1] * size <= limit * (1 + 1e-12)
+    assert answer.value.lower - 1e-15 <= truth <= answer.value.upper + 1e-15
+    assert answer.value.upper - answer.value.lower < 1e-9
+    assert answer.prior[1] * size <= limit * (1 + 1e-12)
     if 1e-6 < share < 0.5:  # the slope of a closed form
         step = 1e-6 * limit
         slope = (with_cost(size, limit + step) - with_cost(size, limit - step)) / (2 * step)
-        assert found.price == pytest.approx(slope, rel=1e-4)
+        assert answer.price == pytest.approx(slope, rel=1e-4)
     elif share > 0.5:
-        assert found.price == 0
+        assert answer.price == 0
     bits = cpv.capacity(rows, cost=[0, size], at_most=limit)
-    assert bits.price == pytest.approx(found.price / LOG2)
+    assert bits.price == pytest.approx(answer.price / LOG2)
     shifted = cpv.capacity(rows, cost=[-7 * size, -6 * size], at_most=limit - 7 * size)
     assert float(shifted) == pytest.approx(float(bits), abs=1e-6)
 
@@ -183,25 +183,25 @@ def test_of_random_channels_with_a_cost_no_prior_that_keeps_it_learns_more(seed)
     rows, rng = drawn(seed), np.random.default_rng([3, seed])
     cost = rng.normal(size=len(rows)) * 10.0 ** rng.integers(-6, 6)
     limit = float(cost.min() + rng.uniform(0, 0.6) * np.ptp(cost))
-    found = cpv.capacity(rows, cost=cost, at_most=limit, units="nats")
-    assert found.value.upper - found.value.lower < 1e-6
-    assert found.value.lower <= cpv.capacity(rows, units="nats").value.upper
+    answer = cpv.capacity(rows, cost=cost, at_most=limit, units="nats")
+    assert answer.value.upper - answer.value.lower < 1e-6
+    assert answer.value.lower <= cpv.capacity(rows, units="nats").value.upper
     least = np.eye(len(rows))[int(cost.argmin())]
-    best = np.array(list(found.prior.values()))
+    best = np.array(list(answer.prior.values()))
     for prior in rng.dirichlet(np.full(len(rows), 0.3), 20):
         over = max(0.0, float(cost @ prior) - limit)
         share = over / (over + limit - float(cost.min()) + 1e-300)
         kept = (1 - share) * prior + share * least
         for other in (kept, 0.9 * best + 0.1 * kept, 0.999 * best + 0.001 * kept):
             value = cpv.information.mutual_information(other[:, None] * rows, units="nats")
-            assert value <= found.value.upper + 1e-12
+            assert value <= answer.value.upper + 1e-12
 
 
 def test_of_several_inputs_that_cost_least_nothing_is_lost():
     rows = [[0.9, 0.1], [0.1, 0.9], [0.5, 0.5]]
-    found = cpv.capacity(rows, cost=[1, 1, 2], at_most=1, units="nats")
-    assert found.value.upper - found.value.lower < 1e-9
-    assert float(found) == pytest.approx(LOG2 - h(0.1, 0.9))
+    answer = cpv.capacity(rows, cost=[1, 1, 2], at_most=1, units="nats")
+    assert answer.value.upper - answer.value.lower < 1e-9
+    assert float(answer) == pytest.approx(LOG2 - h(0.1, 0.9))
 
 
 def test_a_price_that_a_solver_has_below_zero_proves_nothing(monkeypatch):
@@ -211,9 +211,9 @@ def test_a_price_that_a_solver_has_below_zero_proves_nothing(monkeypatch):
         x = (-0.5, 0.0)
 
     monkeypatch.setattr(proposed, "linprog", lambda *_, **__: Answer)
-    found = cpv.capacity([[0.9, 0.1], [0.1, 0.9]], cost=[0, 1], at_most=0.3, units="nats")
-    assert found.value.upper >= with_cost(1, 0.3)
-    assert found.price == 0
+    answer = cpv.capacity([[0.9, 0.1], [0.1, 0.9]], cost=[0, 1], at_most=0.3, units="nats")
+    assert answer.value.upper >= with_cost(1, 0.3)
+    assert answer.price == 0
 
 
 def test_whatever_is_proposed_both_ends_hold(monkeypatch):
@@ -222,8 +222,8 @@ def test_whatever_is_proposed_both_ends_hold(monkeypatch):
     for _ in range(20):
         wrong = rng.dirichlet(np.full(2, 0.3))
         monkeypatch.setattr(proposed, "best_prior", lambda *_, p=wrong: (p, 0.0))
-        found = cpv.capacity(rows, units="nats").value
-        assert found.lower <= truth <= found.upper
+        answer = cpv.capacity(rows, units="nats").value
+        assert answer.lower <= truth <= answer.upper
 
 
 def test_ends_hold_whatever_the_precision_of_others():
@@ -231,9 +231,9 @@ def test_ends_hold_whatever_the_precision_of_others():
     try:
         for precision in (2, 20, 53, 300):
             flint.ctx.prec = precision
-            found = cpv.capacity([[1, 0], [0.5, 0.5]], units="nats").value
-            assert found.lower <= z_channel(0.5) + 1e-16
-            assert found.upper >= z_channel(0.5) - 1e-16
+            answer = cpv.capacity([[1, 0], [0.5, 0.5]], units="nats").value
+            assert answer.lower <= z_channel(0.5) + 1e-16
+            assert answer.upper >= z_channel(0.5) - 1e-16
             assert flint.ctx.prec == precision
     finally:
         flint.ctx.prec = before
@@ -257,10 +257,10 @@ def test_of_a_release_it_is_what_is_told_about_w():
 
 def test_costs_are_of_values_of_w_where_there_is_a_source():
     source = cpv.DiscreteSource([[0.25, 0.25], [0.0, 0.5]])
-    found = cpv.capacity(np.eye(2), source, cost=[0, 1], at_most=0.1, units="nats")
+    answer = cpv.capacity(np.eye(2), source, cost=[0, 1], at_most=0.1, units="nats")
     prior, rows = np.array([0.9, 0.1]), np.array([[0.5, 0.5], [0, 1]])
     informed = cpv.information.mutual_information(prior[:, None] * rows, units="nats")
-    assert float(found) == pytest.approx(informed, abs=1e-12)
+    assert float(answer) == pytest.approx(informed, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -302,9 +302,9 @@ def test_a_release_of_more_than_x_is_refused():
 def test_fractions_are_exact():
     third = Fraction(1, 3)
     rows = [[third, 1 - third], [1 - third, third]]
-    found = cpv.capacity(rows, units="nats").value
-    assert found.lower <= LOG2 - h(1 / 3, 2 / 3) + 1e-15
-    assert found.upper >= LOG2 - h(1 / 3, 2 / 3) - 1e-15
+    answer = cpv.capacity(rows, units="nats").value
+    assert answer.lower <= LOG2 - h(1 / 3, 2 / 3) + 1e-15
+    assert answer.upper >= LOG2 - h(1 / 3, 2 / 3) - 1e-15
     # of floats there is none that costs ⅓
     dear = [third, third, 1]
     alone = cpv.capacity(np.eye(3), cost=dear, at_most=third, units="nats")
