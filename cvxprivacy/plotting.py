@@ -195,7 +195,7 @@ def zonotopes(channels: Mapping[str, Channel], ax: Axes | None = None) -> Axes:
     remedy = "pass channels of the same two inputs by name"
     if not isinstance(channels, Mapping) or not channels:
         raise InputError("channels", "none by name", remedy)
-    ax, names = _axes(ax), None
+    ax, names = axes_of(ax), None
     for (name, release), color in zip(channels.items(), cycle(style.PALETTE), strict=False):
         names = names or getattr(release, "inputs", None)
         if not isinstance(release, Channel) or len(release.inputs) != 2 or release.inputs != names:

@@ -431,6 +431,29 @@ def channel_weights_that_are_coprime(rng: np.random.Generator, size: int) -> byt
 
 
 @kind
+def many_centred_views(rng: np.random.Generator, size: int) -> bytes:
+    """Relative entropies of one law r, the greatest of them minimised, at many outputs."""
+    letters = int(rng.integers(2, 40))
+    count = max(2, size // (6 * letters + 250))
+    labels = [[i % letters for i in range(count)], [letters] * count]
+    measure = {"kind": "relative entropy"}
+    views = {
+        f"v{i}": {
+            "labels": [[0 if s == one else 1 if s == last else -1 for s in range(letters + 1)]],
+            "reference": None, "measure": measure,
+        }
+        for i, (one, last) in enumerate(zip(*labels, strict=True))
+    }  # fmt: skip
+    outputs = int(10 ** rng.uniform(0, 5.5))
+    objective = {"worst": {name: term(weights={name: 2.0}) for name in views}}
+    outcome = channel(letters + 1, outputs, views=views, objective=objective)
+    outcome["program"]["law"] = [[1.0] * letters + [float(letters)]]
+    outcome["dual"]["scores"] = {name: [[float(rng.normal())] * 3] for name in views}
+    outcome["dual"]["shares"] = dict.fromkeys(views, 1.0 / count)
+    return written(outcome)
+
+
+@kind
 def outputs_of_a_general_plan(rng: np.random.Generator, size: int) -> bytes:
     """Distances between values that lie on no line, and a score for each output."""
     values = min(max(3, math.isqrt(size // 8)), 120)

@@ -374,6 +374,64 @@ def useful() -> Any:
         yield "useful, spoilt", claimed(off)
 
 
+def centred() -> Any:
+    """Yield what is told whatever the prior, and relative entropies written by hand."""
+    source = cpv.DiscreteSource([[0.3, 0.1, 0.05], [0.05, 0.1, 0.4]])
+    rare = cpv.DiscreteSource([[1e-12, 0.0, 1e-9], [0.25, 0.25, 0.5 - 1e-9 - 1e-12]])
+    d = cpv.hamming(3)
+    caps = [cpv.CapacityCap(0.02), cpv.LocalPrivacy(2)]
+    for problem in (
+        cpv.PrivacyDistortion(source, d, budget=0.15, prior="any"),
+        cpv.PrivacyDistortion(rare, d, budget=0.25, prior="any", units="nats"),
+        cpv.PrivacyDistortion(source, d, price=2, prior="any", encoder="wx"),
+        cpv.MinimumDistortion(source, d, caps),
+        cpv.PrivacyDistortion(source, d, budget=0.05, criteria=caps[:1]),
+    ):
+        honest = json.loads(json.dumps(solved(problem).document()))
+        yield "centred", honest
+        yield "centred, spoilt", spoilt(np.random.default_rng(4), honest, 0.05)
+    # of the row r some outputs are unused where the others use none, and one row is that of r
+    labels = {"a": [[0, -1, 1], [-1, 0, 1]], "b": [[-1, 0, 1], [-1, 0, 1]]}
+    measure = {"kind": "relative entropy"}
+    views = {k: {"labels": v, "reference": None, "measure": measure} for k, v in labels.items()}
+    for units, bound in itertools.product(("bits", "nats"), (["1/3", 0, "1/8"], ["1/2", 0, 1])):
+        term = {**BLANK, "name": "o", "weights": {"a": ["5/2", 1, 0.75], "b": "1/3"}}
+        term |= {"cost": [["1/7", 0, 2], [1, "1/2", 0], [0, 0, 0]], "constant": ["1/9", 2.0**-50]}
+        near = {**BLANK, "name": "near", "weights": {"b": 1}}
+        row = {"term": near, "sense": "<=", "bound": bound, "radius": 0, "per_output": True}
+        program = {
+            "kind": "channel", "units": units, "law": [[0.25, 0.5, 0.125], [0.375, 0.25, 1.5]],
+            "outputs": 3, "views": views, "objective": term, "rows": {"near": row},
+            "lower": None, "upper": None, "auxiliaries": {}, "terms": {"near": near},
+        }  # fmt: skip
+        dual = multipliers(np.random.default_rng(5), program)
+        dual["scores"] = {"a": [[0.5, -20.0, 2.5]], "b": [[0.0, 0.25, -1.5]]}
+        primal = listed([[5, 4, 0], [2, 7, 0], [2, 7, 0]], 9)
+        yield "centred by hand", document(program, primal, dual, "high")
+    # a contradiction: r is as near one row as the other, which have no output in common
+    boxes = {"lower": [[1, 0], [0, 1], [0, 0]], "upper": [[1, 1], [1, 1], [1, 1]]}
+    views = {
+        k: {"labels": [row], "reference": None, "measure": measure}
+        for k, row in (("a", [0, -1, 1]), ("b", [-1, 0, 1]))
+    }
+    rows = {
+        k: {
+            "term": {**BLANK, "name": k, "weights": {k: 2}},
+            "sense": "<=", "bound": "1/2", "radius": 0, "per_output": False,
+        }
+        for k in views
+    }  # fmt: skip
+    program = {
+        "kind": "channel", "units": "nats", "law": [[0.5, 0.5, 1.0]], "outputs": 2, "terms": {},
+        "views": views, "objective": {**BLANK, "name": "", "weights": {}}, "rows": rows, **boxes,
+        "auxiliaries": {},
+    }  # fmt: skip
+    for score in (0.5, math.log(2), 3.0):
+        scores = {"a": [[score, -9.0]], "b": [[-9.0, score]]}
+        dual = {"multipliers": dict.fromkeys(views, 1.0), "auxiliaries": {}, "objective": 0}
+        yield "centred contradiction", document(program, None, {**dual, "scores": scores})
+
+
 def statements() -> Any:
     """Yield an honest proof of each formulation, criterion and measure."""
     for name, problem in test_dual_statement.problems():
@@ -393,7 +451,7 @@ def corpus() -> Any:
             if honest["dual"] is not None:
                 yield f"{name}, spoilt", spoilt(rng, honest, 0.03)
     yield from statements()
-    for number, (name, value) in enumerate(useful()):
+    for number, (name, value) in enumerate([*useful(), *centred()]):
         yield f"{name} {number}", value
 
 

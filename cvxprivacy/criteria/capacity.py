@@ -53,7 +53,7 @@ class CapacityCap(Criterion):
     (0.009, 0.042)
     >>> problem = cpv.MinimumDistortion(source, cpv.hamming(2), [cpv.CapacityCap(0.02)])
     >>> round(problem.solve().value, 3)
-    0.264
+    0.262
     """
 
     name = "capacity_cap"

@@ -16,11 +16,11 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-from flint import arb
+from flint import arb, ctx
 from scipy.optimize import brentq, linprog
 
-from cvxprivacy.exact import FloatArray, Real, rational
-from cvxprivacy_verifier.balls import ball, total
+from cvxprivacy.exact import Exact, FloatArray, Real, floats, rational
+from cvxprivacy_verifier.balls import PRECISION, ball, total
 
 __all__ = ["ProvedCapacity", "best_prior", "proved_capacity"]
 
@@ -32,6 +32,7 @@ _RIDGE = 1e-10  # where more inputs count than there are outputs, the farthest g
 _INSIDE = 0.99  # share of the way to a prior of 0
 _GONE = 1e-14  # … and what counts as none
 _STEEP = 1e9  # the greatest price that is looked for
+_TINY = 1e-300  # … and of what they are released as
 _SHORT = 2**60  # the denominator of a prior that is evaluated
 _SOME = 2.0**-40  # of the uniform law in r: an output that no prior favours is used all the same
 
@@ -77,10 +78,8 @@ def best_prior(
 
 def _beyond(rows: FloatArray, negentropy: FloatArray, prior: FloatArray) -> FloatArray:
     """Return D(V_w ‖ πV) of each input."""
-    law = prior @ rows
-    there = law > 0
-    beyond = negentropy - rows[:, there] @ np.log(law[there])
-    return np.where((rows[:, ~there] > 0).any(axis=1), np.inf, beyond)
+    # outputs of unused inputs alone: far away, and no infinity that others are subtracted from
+    return np.asarray(negentropy - rows @ np.log(np.maximum(prior @ rows, _TINY)))
 
 
 def _tilted(
@@ -128,6 +127,10 @@ def _polished(
         level = float(best[used] @ beyond[used])
         farthest = int(np.where(used, -np.inf, beyond).argmax())
         even = np.ptp(beyond[used]) < _ROUNDED * (1.0 + abs(level))
+        over = cost is not None and float(charge @ best) > at_most + _ROUNDED
+        if even and (price < 0 if priced else over):  # less is to be spent, or not so much
+            priced, price = not priced, 0.0
+            continue
         if even and (used[farthest] or beyond[farthest] <= level + _ROUNDED):
             break
         if even:
@@ -136,10 +139,10 @@ def _polished(
             best[farthest] = _USED
             continue
         # unknown: π on the inputs that count, the level C, and λ where the cost binds
-        there, binds = law > 0, bool(priced and np.ptp(charge[used]) > 0)
-        some, count = rows[np.ix_(used, there)], int(used.sum())
+        outputs, binds = law > 0, bool(priced and np.ptp(charge[used]) > 0)
+        kept, count = rows[np.ix_(used, outputs)], int(used.sum())
         system, right = np.zeros((count + 1 + binds,) * 2), np.zeros(count + 1 + binds)
-        system[:count, :count] = (some / law[there]) @ some.T + _RIDGE * np.eye(count)
+        system[:count, :count] = (kept / law[outputs]) @ kept.T + _RIDGE * np.eye(count)
         system[:count, count] = system[count, :count] = 1.0
         right[:count] = beyond[used] - level
         if binds:
@@ -158,7 +161,7 @@ def _polished(
 
 
 def proved_capacity(
-    rows: Sequence[Sequence[Fraction]], cost: FloatArray | None = None, at_most: Real = 0
+    rows: Sequence[Sequence[Fraction]], cost: Exact | None = None, at_most: Real = 0
 ) -> ProvedCapacity:
     """Return the capacity of exact rows, each of sum 1, with what proves both ends.
 
@@ -172,12 +175,19 @@ def proved_capacity(
         Γ ≥ min c.
     """
     table = np.array([[float(p) for p in row] for row in rows])
-    prior, price = best_prior(table, cost, float(at_most))
+    unit, span, limit = None, 1.0, 0.0
+    if cost is not None:  # costs from 0 to 1: of other sizes no price would be found
+        near = floats(cost)
+        low, span = float(near.min()), float(np.ptp(near)) or 1.0
+        unit, limit = (near - low) / span, (float(at_most) - low) / span
+    prior, price = best_prior(table, unit, limit)
     exact = _affordable(prior, cost, at_most)
     law = (1 - _SOME) * (np.array([float(p) for p in exact]) @ table) + _SOME / table.shape[1]
-    if cost is not None:
-        price = _best_price(table, law / law.sum(), cost, float(at_most))
-    return ProvedCapacity(*_ends(rows, exact, law, cost, at_most, price), exact, law, price)
+    if unit is not None:
+        price = _best_price(table, law / law.sum(), unit, limit) / span
+    with ctx.workprec(PRECISION):  # other code may have changed what is one for all
+        lower, upper = _ends(rows, exact, law, cost, at_most, price)
+    return ProvedCapacity(lower, upper, exact, law, price)
 
 
 def _best_price(rows: FloatArray, law: FloatArray, cost: FloatArray, at_most: float) -> float:
@@ -186,10 +196,11 @@ def _best_price(rows: FloatArray, law: FloatArray, cost: FloatArray, at_most: fl
     beyond = np.where(rows > 0, rows * np.log(safe / law), 0.0).sum(axis=1)
     lines = np.column_stack([at_most - cost, -np.ones(len(cost))])
     best = linprog([0.0, 1.0], lines, -beyond, bounds=[(0.0, None), (None, None)])
-    return 0.0 if best.x is None else float(best.x[0])
+    # whatever a solver says: with λ < 0 nothing would be proved
+    return 0.0 if best.x is None else max(float(best.x[0]), 0.0)
 
 
-def _affordable(prior: FloatArray, charge: FloatArray | None, limit: Real) -> list[Fraction]:
+def _affordable(prior: FloatArray, charge: Exact | None, limit: Real) -> list[Fraction]:
     """Return a prior near one, of sum 1 exactly, that costs no more than the limit, exactly."""
     parts = [Fraction(round(p * _SHORT), _SHORT) for p in (prior / prior.sum()).tolist()]
     most = max(range(len(parts)), key=parts.__getitem__)
@@ -200,19 +211,20 @@ def _affordable(prior: FloatArray, charge: FloatArray | None, limit: Real) -> li
     over = sum((c * p for c, p in zip(costs, parts, strict=True)), Fraction(0)) - rational(limit)
     if over <= 0:
         return parts
-    cheapest = min(range(len(costs)), key=costs.__getitem__)
-    room = rational(limit) - costs[cheapest]
-    share = over / (over + room)  # of the cheapest input, mixed in
-    parts = [(1 - share) * p for p in parts]
-    parts[cheapest] += share
-    return parts
+    least = min(costs)
+    cheap = [p if c == least else Fraction(0) for p, c in zip(parts, costs, strict=True)]
+    if not any(cheap):
+        cheap[costs.index(least)] = Fraction(1)
+    share = over / (over + rational(limit) - least)  # of the cheapest inputs, mixed in
+    mass = sum(cheap, Fraction(0))
+    return [(1 - share) * p + share * q / mass for p, q in zip(parts, cheap, strict=True)]
 
 
 def _ends(
     rows: Sequence[Sequence[Fraction]],
     prior: list[Fraction],
     law: FloatArray,
-    charge: FloatArray | None,
+    charge: Exact | None,
     limit: Real,
     price: float,
 ) -> tuple[arb, arb]:
@@ -233,7 +245,7 @@ def _ends(
     beyond = [_divergence(row, away) for row in balls]
     factor = arb(price)
     if charge is not None:
-        beyond = [d - factor * arb(c) for d, c in zip(beyond, charge.tolist(), strict=True)]
+        beyond = [d - factor * ball(c) for d, c in zip(beyond, charge.tolist(), strict=True)]
     worst = beyond[0]
     for value in beyond[1:]:
         worst = worst.max(value)

@@ -14,6 +14,7 @@ import numpy as np
 from cvxprivacy.criteria.base import Criterion
 from cvxprivacy.errors import InfeasibleError
 from cvxprivacy.programs.alphabet import Alphabet
+from cvxprivacy.programs.centre import is_centred
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.compiler import Rules
 from cvxprivacy.programs.expression import Constraint, Expression
@@ -131,7 +132,8 @@ class Conflict:
         A bound of its own constraint is minimised; other numbers are bisected to three digits.
         """
         group = self.rules[name]
-        if name in group and all(map(_is_bound, group.values())):
+        one = name in group or is_centred(group.values())  # else rows have bounds of their own
+        if one and all(map(_is_bound, group.values())):
             return self._least_bound(group)
         criterion = self.criteria.get(name)
         if criterion is None or criterion.loosest is None or criterion.loosens is None:

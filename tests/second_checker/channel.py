@@ -79,6 +79,8 @@ class Channel:
     def view(self, view: Any) -> tuple[Matrix, Measure]:
         need({*view} == {"labels", "reference", "measure"}, "another key of a view")
         labels = view["labels"]
+        centred = view["measure"]["kind"] == "relative entropy"
+        need(view["reference"] is None or not centred, "a reference of its own")
         reference = labels if view["reference"] is None else view["reference"]
         for place in (labels, reference):
             shape = [len(row) for row in place]

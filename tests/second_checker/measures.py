@@ -48,6 +48,8 @@ class Measure:
             self.rows = 1
         if self.kind in ("mutual information", "relative entropy"):
             self.unit = self.step = 1 / enclosed(lambda: unit_of(units))[0]
+        if self.kind == "relative entropy":  # of what is seen, the share that it is a divergence of
+            self.unit = self.step = self.step * pi[1]
         if self.kind in ("hockey-stick", "Sibson"):
             self.number = exact(data[ours])
             need(self.number >= 1 and (self.number > 1 or self.kind != "Sibson"), "out of range")

@@ -93,6 +93,8 @@ class ChannelData:
             self.views[name] = self.in_blocks(view_law, arb_mat)
             reference = [mass / _sum(masses) for mass in masses]  # π, of sum 1
             self.measures[name] = measure_of(view["measure"], reference, nat)
+            if view["reference"] is not None and not self.measures[name].relative:
+                raise UnprovableError(f"view {name} has a reference of its own")
         self._costs: dict[tuple[int, Any], WeightedCost] = {}
         self._kept: dict[tuple[int, Any, int], arb_mat] = {}
         # what is only reported is read as strictly: a document has no number that is none

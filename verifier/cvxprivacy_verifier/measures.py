@@ -58,10 +58,13 @@ class Measure:
         The least and the greatest size of F by which a gap may be judged.
     divergence : bool
         Whether F is 0 where J = π q, and nowhere below.
+    relative : bool
+        Whether π may be that of other letters than those that are seen.
     """
 
     parameters: tuple[str, ...] = ()
     divergence = True
+    relative = True
 
     def __init__(self, data: Mapping[str, Any], reference: list[arb], nat: arb) -> None:
         if set(data) != {"kind", *self.parameters}:
@@ -419,12 +422,15 @@ class RelativeEntropy(Measure):
     ΣF is the share of J₁ times D(V₀ ‖ V₁), V the laws of outputs that both labels are released by.
     """
 
+    relative = False
+
     def __init__(self, data: Mapping[str, Any], reference: list[arb], nat: arb) -> None:
         super().__init__(data, reference, nat)
         if len(reference) != 2:
             raise UnprovableError("a relative entropy of other than two labels")
         self.rows, self._ratio = 1, reference[1] / reference[0]
-        self.step = self.unit = nat
+        # of all that is seen J₁ has the share π₁: a rare label makes no wide gap look narrow
+        self.step = self.unit = nat * reference[1]
 
     def value(self, joint: Sequence[arb]) -> arb:
         own, other = joint[0] * self._ratio, joint[1]
