@@ -57,7 +57,7 @@ class CapacityCap(Criterion):
     """
 
     name = "capacity_cap"
-    survives_merging = survives_informed_encoder = True
+    survives_merging = True
     _divergence = "information"
     words = Words(
         "whatever is believed beforehand, the released columns tell at most {n} about {w} ({how})",

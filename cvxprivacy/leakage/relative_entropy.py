@@ -44,8 +44,8 @@ class RelativeEntropy(Smooth):
     >>> from cvxprivacy.leakage.relative_entropy import RelativeEntropy
     >>> joint = np.array([[0.4, 0.1], [0.25, 0.25]])  # p(x̂ | w) and r, each half of the mass
     >>> value = RelativeEntropy().value(joint, np.array([0.5, 0.5])).sum() / 0.5
-    >>> round(value, 4), round(np.log(2) * (1 - cpv.information.entropy([0.2, 0.8])), 4)
-    (0.1927, 0.1927)
+    >>> print(round(value, 4), round(np.log(2) * (1 - cpv.information.entropy([0.2, 0.8])), 4))
+    0.1927 0.1927
     """
 
     kind = "relative entropy"

@@ -95,11 +95,11 @@ def test_two_checkers_agree_on_it_at_length() -> None:
 
 def exactly(j0: Fraction, j1: Fraction, ratio: Fraction) -> Any:
     """Return J₁ f(t), t = ratio J₀/J₁, in 60 digits."""
-    own = mpmath.mpf((ratio * j0).numerator) / (ratio * j0).denominator
+    of_w = mpmath.mpf((ratio * j0).numerator) / (ratio * j0).denominator
     other = mpmath.mpf(j1.numerator) / j1.denominator
-    if not own:
+    if not of_w:
         return other
-    return own * mpmath.log(own / other) - own + other if other else mpmath.inf
+    return of_w * mpmath.log(of_w / other) - of_w + other if other else mpmath.inf
 
 
 def as_ball(middle: Fraction, radius: Fraction) -> arb:
@@ -262,8 +262,8 @@ WRONG: dict[str, tuple[Callable[[Document], None], str]] = {
     "no label 1": (put(*VIEW, "labels", value=[[0, 0, -1], [-1, -1, -1]]), "other than two"),
     "no label 0": (put(*VIEW, "labels", value=[[-1, -1, 1], [-1, -1, 1]]), "reference mass 0"),
     "no labels": (put(*VIEW, "labels", value=[[-1] * 3] * 2), "more labels than"),
-    "a reference": (put(*VIEW, "reference", value=[[1, 0, 1], [-1, -1, 0]]), "of its own"),
-    "its labels": (put(*VIEW, "reference", value=[[0, 0, 1], [-1, -1, 1]]), "of its own"),
+    "a reference": (put(*VIEW, "reference", value=[[1, 0, 1], [-1, -1, 0]]), "of its of_w"),
+    "its labels": (put(*VIEW, "reference", value=[[0, 0, 1], [-1, -1, 1]]), "of its of_w"),
     "other data": (put(*VIEW, "measure", value={**KIND, "order": 2.0}), "other data"),
     "a weight < 0": (put("objective", "worst", "w = 0", "weights", "w = 0", value=-2.0), "convex"),
     "a mass < 0": (put("law", 0, 2, value=-1.0), "negative"),
