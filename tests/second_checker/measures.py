@@ -112,9 +112,11 @@ def log_law(measure: Measure, column: Numbers) -> list[Fraction]:
 
 def relative_entropy(measure: Measure, joint: Numbers) -> Pair:
     """Return J₁ (t log t − t + 1), t = (J₀/π₀)/(J₁/π₁)."""
-    own, other = joint[0] * measure.pi[1] / measure.pi[0], joint[1]
-    need(other or not own, "beyond every number")
-    nats = plus(times(own, log(own / other)) if own else (ZERO, ZERO), (other - own, other - own))
+    first, other = joint[0] * measure.pi[1] / measure.pi[0], joint[1]
+    need(other or not first, "beyond every number")
+    nats = plus(
+        times(first, log(first / other)) if first else (ZERO, ZERO), (other - first, other - first)
+    )
     low, high = enclosed(lambda: interval(nats) / unit_of(measure.units))
     return max(low, ZERO), max(high, ZERO)
 
