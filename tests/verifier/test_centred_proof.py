@@ -388,7 +388,8 @@ def attack(seed: int, count: int, bases: int = 40) -> int:
                 document = claimed({**document, "primal": base["primal"]})
         except REFUSED:
             continue
-        nowhere = document["claim"]["status"] == "uncertified" and document["claim"]["upper"] == "inf"
+        claim = document["claim"]
+        nowhere = claim["status"] == "uncertified" and claim["upper"] == "inf"
         if nowhere or verify.disagreements(document):  # the second checker has no infinities
             continue
         verified += 1
