@@ -69,10 +69,10 @@ class RelativeEntropy(Smooth):
         return 1
 
     def value(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
-        of_w, of_r = self._laws(joint, reference)
+        first, other = self._laws(joint, reference)
         with np.errstate(divide="ignore", invalid="ignore"):
-            logs = np.where(of_w > 0, of_w * np.log(of_w / of_r), 0.0)
-        value: FloatArray = logs - of_w + of_r
+            logs = np.where(first > 0, first * np.log(first / other), 0.0)
+        value: FloatArray = logs - first + other
         return np.maximum(value, 0.0)
 
     def _laws(self, joint: FloatArray, reference: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -81,10 +81,10 @@ class RelativeEntropy(Smooth):
 
     def _logs(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
         """Return log t."""
-        of_w, of_r = self._laws(joint, reference)
+        first, other = self._laws(joint, reference)
         with np.errstate(divide="ignore", invalid="ignore"):
-            logs = np.log(of_w) - np.log(of_r)
-        logs = np.where(np.isfinite(logs), logs, np.where(of_w > 0, -np.log(_GUARD), 0.0))
+            logs = np.log(first) - np.log(other)
+        logs = np.where(np.isfinite(logs), logs, np.where(first > 0, -np.log(_GUARD), 0.0))
         return np.maximum(logs, np.log(_GUARD))
 
     def scores(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
@@ -100,23 +100,23 @@ class RelativeEntropy(Smooth):
 
     def curvature(self, joint: FloatArray, reference: FloatArray, slopes: FloatArray) -> Curvature:
         logs = self.parameters(slopes, reference)[0]
-        of_w, of_r = self._laws(joint, reference)
+        first, other = self._laws(joint, reference)
         # of t J₁ between both ends; J₁ is the same at both, and has no curvature of its own
-        mean = logarithmic_mean(of_w, self._logs(joint, reference) - logs)
+        mean = logarithmic_mean(first, self._logs(joint, reference) - logs)
         ratio = reference[0] / reference[1]
         mean = np.stack([mean * ratio**2, np.ones_like(mean)])
-        along = np.stack([mean[0] / (ratio * np.maximum(of_r, _TINY)), np.ones_like(of_r)])
-        return Curvature(mean, along, np.stack([np.zeros_like(of_r), np.ones_like(of_r)]))
+        along = np.stack([mean[0] / (ratio * np.maximum(other, _TINY)), np.ones_like(other)])
+        return Curvature(mean, along, np.stack([np.zeros_like(other), np.ones_like(other)]))
 
     def second_order(
         self, joint: FloatArray, change: FloatArray, reference: FloatArray
     ) -> FloatArray:
-        of_w, of_r = self._laws(joint, reference)
+        first, other = self._laws(joint, reference)
         a, b = relative_change(change, np.maximum(joint, _TINY))
         ratio = reference[1] / reference[0]
         return np.stack([
             0.5 * ratio * (b**2 - a**2),
-            of_w / np.maximum(of_r, _TINY) * b * (a - b),
+            first / np.maximum(other, _TINY) * b * (a - b),
         ])  # fmt: skip
 
     def face(self, prior: Exact, reference: Exact) -> Face | None:
@@ -128,5 +128,5 @@ class RelativeEntropy(Smooth):
     def cone(self, x: Any, mass: Any, reference: FloatArray) -> tuple[Any, Mapping[str, Any]]:
         import cvxpy as cp
 
-        of_w = x[0] * (reference[1] / reference[0])
-        return cp.rel_entr(of_w, x[1]) - of_w + x[1], {}
+        first = x[0] * (reference[1] / reference[0])
+        return cp.rel_entr(first, x[1]) - first + x[1], {}

@@ -139,10 +139,10 @@ def _polished(
             best[farthest] = _USED
             continue
         # unknown: π on the inputs that count, the level C, and λ where the cost binds
-        outputs, binds = law > 0, bool(priced and np.ptp(charge[used]) > 0)
-        kept, count = rows[np.ix_(used, outputs)], int(used.sum())
+        there, binds = law > 0, bool(priced and np.ptp(charge[used]) > 0)
+        some, count = rows[np.ix_(used, there)], int(used.sum())
         system, right = np.zeros((count + 1 + binds,) * 2), np.zeros(count + 1 + binds)
-        system[:count, :count] = (kept / law[outputs]) @ kept.T + _RIDGE * np.eye(count)
+        system[:count, :count] = (some / law[there]) @ some.T + _RIDGE * np.eye(count)
         system[:count, count] = system[count, :count] = 1.0
         right[:count] = beyond[used] - level
         if binds:

@@ -152,7 +152,7 @@ def _rows(
         if is_sparse(channel.matrix) or channel.decoder is not None or channel.encoder != "x":
             problem = "a channel that is sparse, reads W or is read with side information"
             raise InputError("channel", problem, "pass its matrix p(x̂ | w) instead")
-        numbers = [list(map(Fraction, row)) for row in numerators(channel.matrix).tolist()]
+        numbers: list[list[Any]] = numerators(channel.matrix).tolist()
         inputs, outputs = list(channel.inputs), list(channel.outputs)
     else:
         remedy = "pass a Channel, or finite numbers ≥ 0 of shape (|X|, |X̂|)"

@@ -102,10 +102,10 @@ def _satisfied(problem, solution, criterion) -> bool:
         for _ in range(5000):
             law = prior @ laws
             far = np.where(laws > 0, laws * np.log(np.maximum(laws, 1e-300) / law), 0.0).sum(axis=1)
-            reached = float(prior @ far)  # by this prior: the greatest distance is far slower
+            learnt = float(prior @ far)  # by this prior: the greatest distance is far slower
             prior = prior * np.exp(far - far.max())
             prior /= prior.sum()
-        return reached <= float(criterion.b) * float(unit) + 1e-9
+        return learnt <= float(criterion.b) * float(unit) + 1e-9
     if kind == "LocalPrivacy":
         factor = arb(criterion.epsilon).exp()
         if criterion.delta is not None:

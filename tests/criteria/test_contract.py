@@ -222,12 +222,12 @@ def most_of_two(groups):
     rows = np.array(groups, float).T
     rows /= rows.sum(axis=1, keepdims=True)
 
-    def informed(first):
+    def learnt(first):
         law = first * rows[0] + (1 - first) * rows[1]
         parts = np.where(rows > 0, rows * np.log2(np.maximum(rows, 1e-300) / law), 0.0).sum(axis=1)
         return -(first * parts[0] + (1 - first) * parts[1])
 
-    return -minimize_scalar(informed, bounds=(0, 1), method="bounded", options={"xatol": 1e-10}).fun
+    return -minimize_scalar(learnt, bounds=(0, 1), method="bounded", options={"xatol": 1e-10}).fun
 
 
 def judged(name, drawn):
