@@ -343,6 +343,8 @@ def test_a_frontier_holds_every_point_between():
 def test_candidates_are_told_how_far_they_are(encoder):
     problem = designed(SOURCE, cpv.hamming(3), 0.15, encoder=encoder)
     solution = certified(problem)
+    by_duals = problem.certify(solution.channel, duals=solution.duals)
+    assert by_duals.lower == pytest.approx(solution.lower, abs=1e-8)
     again = problem.certify(solution.channel)
     assert again.status == "certified"
     assert again.lower <= solution.upper
