@@ -95,11 +95,11 @@ def test_two_checkers_agree_on_it_at_length() -> None:
 
 def exactly(j0: Fraction, j1: Fraction, ratio: Fraction) -> Any:
     """Return J₁ f(t), t = ratio J₀/J₁, in 60 digits."""
-    own = mpmath.mpf((ratio * j0).numerator) / (ratio * j0).denominator
+    scaled = mpmath.mpf((ratio * j0).numerator) / (ratio * j0).denominator
     other = mpmath.mpf(j1.numerator) / j1.denominator
-    if not own:
+    if not scaled:
         return other
-    return own * mpmath.log(own / other) - own + other if other else mpmath.inf
+    return scaled * mpmath.log(scaled / other) - scaled + other if other else mpmath.inf
 
 
 def as_ball(middle: Fraction, radius: Fraction) -> arb:
