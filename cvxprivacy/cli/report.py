@@ -75,6 +75,9 @@ def report(
     # of the certificate where that is of this law: it has more digits than a sum of floats
     after = _information_after(solution) if law.proved else law.risk
     after = after if after > _ROUNDED else 0.0
+    whatever_prior: dict[str, float] = {}
+    if solution.least_favourable:  # the optimum of the law that was solved for, and of no other
+        whatever_prior = {"whatever_prior": solution.upper if law.proved else law.capacity}
     return {
         "table": table,
         "records": source.records,
@@ -87,6 +90,7 @@ def report(
             "name": law.name,
             "proved": law.proved,
             "risk": after,
+            **whatever_prior,
             "distortion": law.mean_distortion,
         },
         "released": {name: count for name, count in drawn.items() if name != "notes"},
@@ -148,8 +152,8 @@ def report_text(document: Mapping[str, Any], source: DiscreteSource, solution: S
         f"  risk before      {before:.6g} {units}, {bias_in_words(document['risk_before_bias'])}",
         f"  risk after       {after:.6g} {units}{share}{'' if law == 'the law' else f', of {law}'}",
     ]
-    if solution.least_favourable:
-        most = f"at most {upwards(solution.upper)} {units}"
+    if "whatever_prior" in document["released_law"]:
+        most = f"at most {upwards(document['released_law']['whatever_prior'])} {units}"
         lines.append(f"  whatever prior   {most}: no belief of {w} learns more on average")
     if "leakage" in document:
         leakage = document["leakage"]

@@ -32,7 +32,6 @@ from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.release.sequel import Matching, Sequel, earlier_letters, in_one, names_of
-from cvxprivacy.tables.engines import python_values
 from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.text import aligned, cells
 from cvxprivacy_verifier.wording import many
@@ -117,20 +116,21 @@ class SequelReleasing(Releasing):
             if name == "released" and error.where is not None:
                 path += f", record {int(error.where) + 1:,}"
             if name == "after" and isinstance(error, UnknownValueError):
-                problem, remedy = self._strangers(self.after[i])
+                problem, remedy = self._strangers(i)
             argument = f"--{option.replace('_', '-')} {path}"
             raise InputError(argument, problem, remedy, value=error.value) from None
 
-    def _strangers(self, channel: Channel) -> tuple[str, str]:
+    def _strangers(self, place: int) -> tuple[str, str]:
         """Return which records have a value that an earlier table never had, and what to do."""
+        channel, path = self.after[place], self.options["after"][place]
         table = in_one(self.schema.counted_records(self.frame))
         groups = self.schema.input_columns(channel.encoder)
         parts = [self.schema.letters(table, group) for group in groups]
         letters = parts[0] if len(parts) == 1 else list(zip(*parts, strict=True))
         names: dict[Any, list[str]] = {}
-        for letter, name in zip(letters, python_values(table[str(self.row_id)]), strict=True):
+        for letter, name in zip(letters, names_of(table, str(self.row_id), "row_id"), strict=True):
             if letter not in channel._rows:
-                names.setdefault(letter, []).append(str(name))
+                names.setdefault(letter, []).append(name)
         count = sum(map(len, names.values()))
         listed = [
             f"{letter!r} of {', '.join(of_it[:MOST])}" + ", …" * (len(of_it) > MOST)
@@ -139,9 +139,17 @@ class SequelReleasing(Releasing):
         problem = f"the values of {count:,} of {many(len(letters), 'record')} are no input of it: "
         problem += "; ".join(listed[:MOST]) + "; …" * (len(listed) > MOST)
         remedy = "use the key, --bins, --group, --level and --top of that release"
-        if count < len(letters):
-            remedy += "; if they are, put these records into a table of their own, and release it "
-            remedy += "with the same --row-id, without --after: nothing of such a value is out"
+        if count == len(letters):
+            return problem, remedy
+        earlier = set(names_of(self._released(path, channel), str(self.row_id), f"--after {path}"))
+        out = sum(name in earlier for of_it in names.values() for name in of_it)
+        if out < count:
+            these = f"those that are not in {path}" if out else "these records"
+            remedy += f"; if they are, put {these} into a table of their own, and release it "
+            remedy += "with the same --row-id, without --after: nothing of them is out"
+        if out:
+            remedy += f"; leave out those that are in {path}, {out:,}: their values have changed "
+            remedy += "since, and nothing is proved of both releases together"
         return problem, remedy
 
     def solve(self) -> None:

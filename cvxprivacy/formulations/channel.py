@@ -24,7 +24,7 @@ from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.channel_latex import ChannelDual
-from cvxprivacy.programs.compiler import Rules, compiled, rules_of_program
+from cvxprivacy.programs.compiler import Rules, compiled, quantity_of_program, rules_of_program
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.extremes import greatest_distortion, least_value
 from cvxprivacy.programs.latex import aligned, displayed, stated
@@ -206,6 +206,12 @@ class ChannelProblem(Problem[Solution]):
         return compiled(self.alphabet, objective, self.rules, terms, self._statement())
 
     @property
+    def _program_distortion(self) -> Any:
+        """The distortion as the program has it."""
+        objective = self._formulated[0]
+        return quantity_of_program(self.alphabet, objective, self.rules, self.distortion)
+
+    @property
     def program_rules(self) -> Rules:
         """The rules as the program has them."""
         return rules_of_program(self.alphabet, self._formulated[0], self.rules)
@@ -290,12 +296,12 @@ class ChannelProblem(Problem[Solution]):
     @cached_property
     def least_distortion(self) -> float:
         """D_min = E min_x̂ d, the least budget without criteria or other constraints, rounded up."""
-        return least_value(self.program, self.distortion)
+        return least_value(self.program, self._program_distortion)
 
     @cached_property
     def greatest_distortion(self) -> float:
         """D_max = min_x̂ E d: from there on a constant is released and nothing is revealed."""
-        return greatest_distortion(self.program, self.alphabet, self.distortion)
+        return greatest_distortion(self.program, self.alphabet, self._program_distortion)
 
     # ---- solving -------------------------------------------------------------------------
 

@@ -289,7 +289,7 @@ def sibson_information(joint: npt.ArrayLike, order: float, *, units: str = "bits
 
 
 def _order(value: float) -> float:
-    return math.inf if value == math.inf else number(value, "order")
+    return math.inf if np.ndim(value) == 0 and value == math.inf else number(value, "order")
 
 
 def _renyi(p: np.ndarray, q: np.ndarray, order: float) -> float:

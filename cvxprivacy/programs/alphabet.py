@@ -311,7 +311,8 @@ class Alphabet(Letters):
         """
         if self.several or self.side_information:
             problem = "several laws" if self.several else "side information or earlier releases"
-            raise InputError("prior", problem, 'solve it without, or with prior="source"')
+            remedy = 'solve it without, or for prior="source", or with LeakageCap, not CapacityCap'
+            raise InputError("prior", f"any, with {problem}", remedy)
         latex = rf"D(p_{{{self.lettering.held} \mid {self.lettering.w}}} \,\|\, r)"
         parts: dict[str, Expression] = {}
         for number, w in enumerate(self.w_support):

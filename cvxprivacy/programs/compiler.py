@@ -16,7 +16,7 @@ from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds, Rule
 from cvxprivacy.programs.worst import Worst, each_part, parts_of
 
-__all__ = ["Rules", "compiled", "rules_of_program"]
+__all__ = ["Rules", "compiled", "quantity_of_program", "rules_of_program"]
 
 Program = TypeVar("Program", bound=ChannelProgram)
 Rules = Mapping[str, Mapping[str, Rule]]  # what was stated under each name, by names of its parts
@@ -85,6 +85,14 @@ def rules_of_program(alphabet: Alphabet, objective: Expression | Worst, rules: R
     """Return rules as the program has them, which may have one letter more."""
     centre = _centre(alphabet, objective, rules)
     return rules if centre is None else centre.rules(rules)
+
+
+def quantity_of_program(
+    alphabet: Alphabet, objective: Expression | Worst, rules: Rules, quantity: Expression | Worst
+) -> Expression | Worst:
+    """Return a quantity as the program has it, which may have one letter more."""
+    centre = _centre(alphabet, objective, rules)
+    return quantity if centre is None else centre.quantity(quantity)
 
 
 def _entry_bounds(alphabet: Alphabet, rules: list[Rule]) -> tuple[Exact | None, Exact | None]:

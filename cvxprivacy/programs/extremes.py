@@ -72,6 +72,6 @@ def greatest_distortion(
     if isinstance(distortion, Worst):
         each = [program.weighted(part, program.mass) for part in distortion.parts.values()]
         return float(np.max(each, axis=0)[allowed].min(initial=math.inf))
-    z = letters.z_of[0] if "z" in letters.encoder_inputs else np.zeros(letters.n, int)
+    z = letters.z_of[0] if "z" in letters.encoder_inputs else np.zeros(program.n, int)
     sums = (program.weighted(distortion, (z == each) * program.mass) for each in np.unique(z))
     return float(sum(each[allowed].min(initial=math.inf) for each in sums))

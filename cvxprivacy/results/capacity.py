@@ -169,6 +169,9 @@ def _rows(
     if not isinstance(source, DiscreteSource) or source.law.ndim != 2:
         raise InputError("source", f"a {type(source).__name__}", "pass a DiscreteSource of W and X")
     labelled = isinstance(channel, Channel)
+    if not labelled and len(rows) > len(source.x):
+        problem = f"{len(rows)} rows, where the source has {len(source.x)} letters"
+        raise InputError("channel", problem, "pass a row for each of its letters")
     places = {label: i for i, label in enumerate(inputs if labelled else source.x)}
     released = []
     for masses in source.law.tolist():

@@ -89,7 +89,8 @@ def prove_channel(
     if multipliers is not None:
         offered = replace(offered, multipliers=multipliers)
     unused = _unused(program, channel)
-    if multipliers is None or any(outputs.any() for outputs in unused.values()):
+    several = len(program.objectives) > 1  # whose weights nobody types
+    if multipliers is None or several or any(outputs.any() for outputs in unused.values()):
         best = solve(_linearised(program, offered, unused), accuracy="high").certificate.dual
         if best is not None:
             scores = {

@@ -621,11 +621,18 @@ def test_whatever_the_prior_the_capacity_is_minimised_or_capped(here):
     assert by_table < float(learnt)
     most = float(re.search(r"whatever prior +at most ([0-9.]+) bits", text)[1])
     assert learnt.upper <= most < learnt.upper + 1e-3
+    half = ("--budget", 0.2, "--prior", "any", "--holdout", 0.5, "--seed", 3)
+    designed = report("release", "t.csv", *RARE, *half, "--channel", "h.json")
+    of_all = cpv.capacity(cpv.Channel.load("h.json"), source).value
+    assert designed["upper"] < of_all.lower  # of the half alone that was designed on
+    assert designed["released_law"]["whatever_prior"] == pytest.approx(of_all.upper, abs=1e-9)
     summary = report("release", "t.csv", *RARE, "--at-most", 0.01, "--prior", "any")
     least = cpv.MinimumDistortion(source, d, [cpv.CapacityCap(0.01)]).solve()
     assert summary["lower"] == pytest.approx(least.lower)
     how = ("--at-most", "0.55:guessing-probability", "--prior", "any")
     refused("release", "t.csv", *RARE, *how, pieces=["--at-most", "whatever the prior"])
+    how = ("--budget", 0.2, "--leakage", "chi-squared", "--prior", "any")
+    refused("release", "t.csv", *RARE, *how, pieces=["--prior", "leave out --leakage"])
 
 
 @pytest.mark.parametrize("cost", ["0.05", "age=0.05"])

@@ -258,7 +258,16 @@ def test_records_of_a_value_that_the_earlier_table_never_had_are_listed(here):
     lines = Path("f.csv").read_text(encoding="utf-8").splitlines()
     write("f.csv", "\n".join([*lines, "q1,30,X,no,n", "q2,31,X,yes,n", "q3,95,M,no,n"]) + "\n")
     pieces = ["--after-channel jan.json", "3 of 2,943 records", "'X') of q1, q2;", "'M') of q3",
-              "a table of their own"]  # fmt: skip
+              "put these records into a table of their own"]  # fmt: skip
+    refused(*sequel("--out", "o.csv"), pieces=pieces)
+    old, age, _, *others = lines[1].split(",")  # of whom something is out
+    assert old in set(pd.read_csv("jan.csv", dtype=str)["id"])
+    changed = [lines[0], ",".join([old, age, "X", *others]), *lines[2:]]
+    write("f.csv", "\n".join(changed) + "\n")
+    pieces = ["--top of that release; leave out those that are in jan.csv, 1: their values"]
+    refused(*sequel("--out", "o.csv"), pieces=pieces)
+    write("f.csv", "\n".join([*changed, "q1,30,X,no,n"]) + "\n")
+    pieces = [f"of {old}", "of q1;", "put those that are not in jan.csv into a table", "csv, 1:"]
     refused(*sequel("--out", "o.csv"), pieces=pieces)
     write("f.csv", "\n".join(lines) + "\n")
     say(*sequel("--out", "o.csv"))

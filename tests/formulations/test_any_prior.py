@@ -340,9 +340,23 @@ def test_a_frontier_holds_every_point_between():
 
 
 @pytest.mark.parametrize("encoder", ["x", "wx"])
+@pytest.mark.parametrize("of_w", [False, True])
+def test_the_ends_of_the_curve_are_those_of_any_problem(of_w, encoder):
+    d = np.random.default_rng(2).uniform(size=(2, 3, 3))
+    d = d if of_w else cpv.Distortion(np.where(d[0] > 0.9, math.inf, d[0]))
+    plain = cpv.PrivacyDistortion(SOURCE, d, 0.9, encoder=encoder)
+    capped = cpv.MinimumDistortion(SOURCE, d, [cpv.CapacityCap(0.1)], encoder=encoder)
+    for problem in (designed(SOURCE, d, 0.9, encoder=encoder), capped):
+        assert problem.least_distortion == pytest.approx(plain.least_distortion, rel=1e-14)
+        assert problem.greatest_distortion == pytest.approx(plain.greatest_distortion, rel=1e-14)
+
+
+@pytest.mark.parametrize("encoder", ["x", "wx"])
 def test_candidates_are_told_how_far_they_are(encoder):
     problem = designed(SOURCE, cpv.hamming(3), 0.15, encoder=encoder)
     solution = certified(problem)
+    by_duals = problem.certify(solution.channel, duals=solution.duals)
+    assert by_duals.lower == pytest.approx(solution.lower, abs=1e-8)
     again = problem.certify(solution.channel)
     assert again.status == "certified"
     assert again.lower <= solution.upper

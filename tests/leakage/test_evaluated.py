@@ -203,7 +203,7 @@ def test_what_is_no_law_no_order_or_no_channel():
     refused(lambda: cpv.divergence([1, -1], [1, 1], "tv"), "p", where=(1,), value=-1.0)
     refused(lambda: cpv.divergence([1, 1], [1, 1, 1], "tv"), "q")
     refused(lambda: cpv.divergence([1, 1], [1, 1], "hockey-stick:0.5"), "gamma", value=0.5)
-    for order in (-1, math.nan, "2"):
+    for order in (-1, math.nan, "2", np.array([1, 2])):
         refused(lambda x=order: INFORMATION.renyi_divergence([1], [1], x), "order")
         refused(lambda x=order: INFORMATION.sibson_information([[1]], x), "order")
     measures = cpv.leakage.measures

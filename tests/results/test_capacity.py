@@ -283,6 +283,7 @@ def test_costs_are_of_values_of_w_where_there_is_a_source():
         (np.eye(2), {"units": "digits"}, "units"),
         (np.eye(2), {"source": [[0.5, 0.5]]}, "source"),
         (np.eye(2), {"source": cpv.DiscreteSource(np.ones((2, 3)) / 6)}, "channel"),
+        (np.eye(3), {"source": cpv.DiscreteSource(np.ones((2, 2)) / 4)}, "channel"),
         (np.eye(2), {"source": cpv.DiscreteSource(np.ones((2, 2, 2)) / 8)}, "source"),
     ],
 )

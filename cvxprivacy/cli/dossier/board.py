@@ -148,8 +148,9 @@ def found_rows(document: Mapping[str, Any], solution: Solution, drawn: Drawn) ->
         rows["What it told before recoding"] = f"{information['before']:.4g} {information['units']}"
     rows["What the key tells before"] = f"{before:.4g} {units}"
     rows[f"What it tells after, on {law['name']}"] = f"{after:.4g} {units}{share}"
-    if solution.least_favourable:
-        rows["… whatever is believed beforehand"] = f"at most {upwards(solution.upper)} {units}"
+    if "whatever_prior" in law:
+        most = f"at most {upwards(law['whatever_prior'])} {units}"
+        rows["… whatever is believed beforehand"] = most
     if drawn.audit is not None:
         counted = drawn.audit.after
         tells = f"{counted.plugin:.4g} {units}"

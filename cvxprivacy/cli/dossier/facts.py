@@ -196,6 +196,9 @@ def _program(
             + ("" if problem.encoder == "x" else f"; it depends on {w} too"),
         },
     ]
+    if getattr(problem, "prior", "source") == "any":
+        r = f"the law of {x} that is least far from what each value of {w} is released as"
+        symbols.append({"symbol": "r", "meaning": r})
     return {
         "formulation": type(problem).__name__,
         "statement": solution.statement,
