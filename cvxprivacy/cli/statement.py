@@ -178,6 +178,9 @@ def problem_data(options: Mapping[str, Any], header: Sequence[str]) -> dict[str,
     if options["prior"] == "any" and options["budget"] is None and options["at_most"] is None:
         problem, remedy = "nothing is minimised or capped of it", "pass --budget, or --at-most 0.1"
         raise InputError("--prior", problem, remedy, value=options["prior"])
+    if options["prior"] == "any" and options["after"]:
+        problem, remedy = "any, of several releases together", "leave out --after, or --prior any"
+        raise InputError("--prior", problem, remedy, value=options["prior"])
     if options["prior"] == "any" and options["leakage"]:
         problem, remedy = f"any, of {options['leakage']}", "leave out --leakage, or --prior any"
         raise InputError("--prior", problem, remedy, value=options["leakage"])

@@ -22,6 +22,7 @@ from cvxprivacy.leakage.transport import order_in_words
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.programs.alphabet import Alphabet
+from cvxprivacy.programs.centre import is_centred
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.channel_latex import ChannelDual
 from cvxprivacy.programs.compiler import Rules, compiled, quantity_of_program, rules_of_program
@@ -249,9 +250,11 @@ class ChannelProblem(Problem[Solution]):
         objective, constraints = self._formulated
         lines = [stated(row) for row in each_part(constraints).values()]
         lines += [self._criterion(name) for name in self._criteria()]
-        return aligned(
-            self.alphabet.lettering.channel, objective.latex, lines, least=self.minimised
-        )
+        variables = self.alphabet.lettering.channel
+        rules = (rule for group in self.rules.values() for rule in group.values())
+        if is_centred([self._formulated[0], *rules]):
+            variables += r",\, r"
+        return aligned(variables, objective.latex, lines, least=self.minimised)
 
     def _criterion(self, name: str) -> str:
         of, text = self.alphabet, self._criteria()[name].stated(self.alphabet.lettering)

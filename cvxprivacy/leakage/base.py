@@ -417,6 +417,9 @@ def checked(leakage: Any, argument: str) -> Leakage:
         if kind not in KINDS:
             remedy = "subclass a measure whose parameters tell yours, such as leakage.Gain"
             raise InputError(argument, f"no proof knows a measure {kind!r}", remedy)
+        if leakage.centred:
+            remedy = 'use prior="any", or the criterion CapacityCap'
+            raise InputError(argument, f"{leakage!r} is of one value of W alone", remedy)
         return leakage
     remedy = "pass a measure such as leakage.ChiSquared()"
     if isinstance(leakage, type) and issubclass(leakage, Leakage) and leakage is not Leakage:

@@ -71,7 +71,7 @@ def divergence(
     -------
     float
         ≥ 0; infinite where p has what q lacks, for ``"kl"``, ``"chi2"``, Rényi's and powers of an
-        order ≥ 1.
+        order ≥ 1; Rényi's of orders below are where the laws have no value in common.
 
     Raises
     ------

@@ -54,7 +54,7 @@ def channel_solution(
     if isinstance(dual, UsefulDual):  # a maximum is no convex function of what bounds it: no prices
         duals = {"mass": dual.letters, **dual.multipliers}
     elif primal is not None and dual is not None and dual.objective:
-        duals, posteriors = _multipliers(program, dual)
+        duals, posteriors = _multipliers(program, dual, alphabet.n)
         priced = ChannelPrices(
             program,
             rules,
@@ -90,20 +90,28 @@ def _least_favourable(program: ChannelProgram, alphabet: Alphabet, dual: Any) ->
 
 
 def _multipliers(
-    program: ChannelProgram, dual: Dual
+    program: ChannelProgram, dual: Dual, letters: int
 ) -> tuple[dict[str, Any], dict[str, FloatArray]]:
-    """Return the multipliers of every constraint, mass and entry bound, and r(v | y) per view."""
-    mass, nu = program.mass, dual.thresholds(program)
+    """Return the multipliers of every constraint, mass and entry bound, and r(v | y) per view.
+
+    Of the letters alone, where another one is nobody's.
+    """
+    mass, nu = program.mass[:letters], dual.thresholds(program)[:letters]
+    if program.centred:
+        mass = mass / mass.sum()
     duals: dict[str, Any] = {"mass": -nu / mass}
     if program.dense:  # a table of all entries
-        g, _ = dual.minorant(program)
+        g = dual.minorant(program)[0][:letters]
         duals["floor"] = np.maximum(g - nu[:, None], 0.0) / mass[:, None]
         if program.upper is not None:
             duals["cap"] = np.maximum(nu[:, None] - g, 0.0) / mass[:, None]
     for name, auxiliary in program.auxiliaries.items():
         parts = ("floor", "cap") if auxiliary.kind == "ratio" else ("cap",)
         for part, values in zip(parts, dual.auxiliaries[name], strict=True):
-            duals[f"{name}.{part}"] = np.array(values)
+            table = np.array(values)
+            if table.ndim == 2:  # per unit of mass, as all others
+                table = table[:letters] * (program.mass[:letters] / mass)[:, None]
+            duals[f"{name}.{part}"] = table
     for name in program.constraints:
         multiplier = np.asarray(dual.multipliers[name], float)
         duals[name] = multiplier.copy() if multiplier.ndim else float(multiplier)

@@ -137,7 +137,8 @@ def _differences(
         expected[f"W|{name}"] = np.where(atoms.z_of == z, atoms.w_of, -1)
     labels = {n: view["labels"] for n, view in program["views"].items() if n[:2] in ("W", "W|")}
     if any(view["measure"]["kind"] == RelativeEntropy.kind for view in program["views"].values()):
-        if not _centred_alike(atoms.w_of, len(atoms.w_support), law, program["views"]):
+        values = [str(source.w[w]) for w in atoms.w_support]
+        if not _centred_alike(atoms.w_of, values, law, program["views"]):
             yield "what the values of W are compared with is not what the proof says"
             return
         rows, columns = atoms.law.shape
@@ -163,7 +164,9 @@ def _differences(
         )
 
 
-def _centred_alike(w_of: IntArray, values: int, law: FloatArray, views: Mapping[str, Any]) -> bool:
+def _centred_alike(
+    w_of: IntArray, values: list[str], law: FloatArray, views: Mapping[str, Any]
+) -> bool:
     """Tell whether each value of W is compared with the one letter that is nobody's."""
     rows, columns = w_of.shape
     if law.shape[1] != columns + 1 or len(law) < rows or law[rows:, :columns].any():
@@ -175,7 +178,10 @@ def _centred_alike(w_of: IntArray, values: int, law: FloatArray, views: Mapping[
         table[law[:, -1] > 0, -1] = last
         return [list(map(int, row)) for row in table]
 
-    compared = [padded(np.where(w_of == w, 0, -1), 1) for w in range(values)]
-    stated = [v["labels"] for v in views.values() if v["measure"]["kind"] == RelativeEntropy.kind]
+    compared = [(v, padded(np.where(w_of == w, 0, -1), 1)) for w, v in enumerate(values)]
+    stated = {n: v for n, v in views.items() if v["measure"]["kind"] == RelativeEntropy.kind}
+    named = [(n.partition(" = ")[2], v["labels"]) for n, v in stated.items()]
+    if len({*values}) < len(values):  # of values that are written alike, names do not tell
+        compared, named = ([("", labels) for _, labels in pairs] for pairs in (compared, named))
     others = [v["labels"] for n, v in views.items() if n == "W"]
-    return sorted(stated) == sorted(compared) and all(o == padded(w_of, -1) for o in others)
+    return sorted(named) == sorted(compared) and all(o == padded(w_of, -1) for o in others)

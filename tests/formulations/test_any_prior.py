@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy.leakage.relative_entropy import RelativeEntropy
 from cvxprivacy_verifier.statement import stated
 from tests.lengths import some_at_length
 
@@ -34,6 +35,21 @@ def certified(problem, **options):
     assert solution.status == "certified"
     assert solution.certificate.verify()
     return solution
+
+
+def test_multipliers_are_of_the_letters_alone_and_add_up_to_the_value():
+    d = cpv.hamming(3)
+    solution = certified(designed(SOURCE, d, 0.2, criteria=[cpv.LocalPrivacy(3)]))
+    assert solution.duals["floor"].shape == solution.duals["local_privacy.cap"].shape == (3, 3)
+    p_x = SOURCE.pmf.sum(axis=0)
+    dual = -p_x @ solution.duals["mass"] - 0.2 * solution.duals["budget"]
+    assert dual == pytest.approx(solution.value, abs=1e-7)
+
+
+def test_what_is_no_measure_by_itself_is_refused():
+    measure = RelativeEntropy()
+    with pytest.raises(cpv.InputError, match='of one value of W alone; use prior="any"'):
+        cpv.PrivacyDistortion(SOURCE, cpv.hamming(3), 0.2, leakage=measure)
 
 
 # ---- values known from elsewhere ---------------------------------------------------------
