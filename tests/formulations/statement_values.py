@@ -113,9 +113,8 @@ class Values:
         for name, group in self.problem.rules.items():
             if any(getattr(rule, "pair", None) for rule in group.values()):
                 expected[_mu(f"{name}.cap")] = lambda b, a, g, n=name: self._of_pair(n, a)
-        shares = [share for share, _ in self.dual.weighed(program)]
-        first, *others = map(self.names.index, program.objectives)
-        by_law = dict(zip([*others, first], shares, strict=True))
+        shares = self.dual.shares_of(program).items()
+        by_law = {self.names.index(name): share for name, share in shares}
         expected[r"\theta"] = lambda b, a, g: by_law[a[0][1]]
         assert np.allclose(mass.sum(), 1)
         self._costs()
