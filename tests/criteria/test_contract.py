@@ -274,7 +274,7 @@ def judged(name, drawn):
         ),
         "cap": lambda: informs_at_most(groups, masses, bound),
         "guess": lambda: sum(map(max, groups)) <= bound * total,
-        "capacity": lambda: most_of_two(groups) <= bound,
+        "capacity": lambda: bool(most_of_two(groups) <= bound),
         "moves": lambda: not drawn[:, np.array(MOVES)].any(),
         "marginal": lambda: not any(share.values()),
         "distance": lambda: sum(s for s in share.values() if s > 0) <= bound,

@@ -143,7 +143,7 @@ def enclosed(count: int) -> dict[tuple[bool, bool, bool], int]:
                     max(b + inner[1] * off_b, Fraction(0)),
                 )
                 truth = exactly(j0, j1, (1 - first) / first)
-                slack = mpmath.mpf(2) ** -100 * max(truth, a, b)
+                slack = mpmath.mpf(2) ** -100 * max(truth, float(a), float(b))
                 assert ends[0] - slack <= truth <= ends[1] + slack
     return branches
 
