@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fractions import Fraction
-
-from flint import arb
 
 from cvxprivacy.criteria.base import Criterion, Words
 from cvxprivacy.criteria.counts import Counts, Verdict
 from cvxprivacy.exact import Real, rational
 from cvxprivacy.leakage import Leakage, MutualInformation
-from cvxprivacy.model.capacity import proved_capacity
+from cvxprivacy.model.capacity import capacity_of_table
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.lettering import Lettering
 from cvxprivacy.programs.notation import tex
 from cvxprivacy.programs.parameter import Parameter
 from cvxprivacy.programs.side_conditions import Rule
 from cvxprivacy.validation import typed
-from cvxprivacy_verifier.balls import ceil, floor
 
 __all__ = ["CapacityCap"]
 
@@ -87,12 +83,8 @@ class CapacityCap(Criterion):
         return MutualInformation()
 
     def verdict(self, table: Counts) -> Verdict:
-        joint = [row for row in table.joint.tolist() if any(row)]
-        rows = [[Fraction(count) / sum(map(Fraction, row)) for count in row] for row in joint]
-        proved, unit = proved_capacity(rows), arb(1)
-        if table.units == "bits":
-            unit = 1 / arb(2).log()
-        low, high, bound = floor(proved.lower * unit), ceil(proved.upper * unit), rational(self.b)
+        low, high = capacity_of_table(table.joint.tolist()).ends(table.units)
+        bound = rational(self.b)
         most = bound + table.slack(bound)
         return Verdict(True if high <= most else False if low > most else None, high)
 

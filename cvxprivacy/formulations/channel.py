@@ -22,10 +22,10 @@ from cvxprivacy.leakage.transport import order_in_words
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.programs.alphabet import Alphabet
-from cvxprivacy.programs.centre import is_centred
+from cvxprivacy.programs.centre import Centre
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.channel_latex import ChannelDual
-from cvxprivacy.programs.compiler import Rules, compiled, quantity_of_program, rules_of_program
+from cvxprivacy.programs.compiler import Rules, centre_of, compiled
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.extremes import greatest_distortion, least_value
 from cvxprivacy.programs.latex import aligned, displayed, stated
@@ -204,18 +204,24 @@ class ChannelProblem(Problem[Solution]):
         """The canonical data: what solvers see and certificates are about."""
         objective, _ = self._formulated
         terms = self.quantities()
-        return compiled(self.alphabet, objective, self.rules, terms, self._statement())
+        statement, centre = self._statement(), self._centre
+        return compiled(self.alphabet, objective, self.rules, terms, statement, centre=centre)
+
+    @cached_property
+    def _centre(self) -> Centre | None:
+        """The letter that is nobody's, where capacities are minimised or bounded."""
+        return centre_of(self.alphabet, self._formulated[0], self.rules)
 
     @property
     def _program_distortion(self) -> Any:
         """The distortion as the program has it."""
-        objective = self._formulated[0]
-        return quantity_of_program(self.alphabet, objective, self.rules, self.distortion)
+        centre = self._centre
+        return self.distortion if centre is None else centre.quantity(self.distortion)
 
     @property
     def program_rules(self) -> Rules:
         """The rules as the program has them."""
-        return rules_of_program(self.alphabet, self._formulated[0], self.rules)
+        return self.rules if self._centre is None else self._centre.rules(self.rules)
 
     def _in_cvxpy(self) -> Any:
         from cvxprivacy.solvers.conic.paper_channel import paper_program
@@ -251,8 +257,7 @@ class ChannelProblem(Problem[Solution]):
         lines = [stated(row) for row in each_part(constraints).values()]
         lines += [self._criterion(name) for name in self._criteria()]
         variables = self.alphabet.lettering.channel
-        rules = (rule for group in self.rules.values() for rule in group.values())
-        if is_centred([self._formulated[0], *rules]):
+        if self._centre is not None:
             variables += r",\, r"
         return aligned(variables, objective.latex, lines, least=self.minimised)
 

@@ -20,14 +20,12 @@ from cvxprivacy.exact import FloatArray, is_sparse
 from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.frozen import owned
 from cvxprivacy.microdata.merging import Merging
-from cvxprivacy.model.capacity import proved_capacity
+from cvxprivacy.model.capacity import capacity_of_table
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
-from cvxprivacy.model.information import nat
 from cvxprivacy.model.one_symbol import SLACK, i1
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.results.solution import Solution
-from cvxprivacy_verifier.balls import ball, ceil
 
 __all__ = ["ReleasedLaw", "clearly", "law_of"]
 
@@ -127,9 +125,7 @@ class ReleasedLaw:
     @property
     def capacity(self) -> float:
         """max_π I_π(W; X̂), rounded up: what is told to anybody, whatever is believed beforehand."""
-        rows = [list(map(Fraction, row)) for row in self.joint.tolist()]
-        proved = proved_capacity([[p / sum(row) for p in row] for row in rows if any(row)])
-        return ceil(proved.upper * ball(nat(self.units)))
+        return capacity_of_table(self.joint.tolist()).ends(self.units)[1]
 
     @cached_property
     def mean_distortion(self) -> float:

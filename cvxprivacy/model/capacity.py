@@ -20,9 +20,9 @@ from flint import arb, ctx
 from scipy.optimize import brentq, linprog
 
 from cvxprivacy.exact import Exact, FloatArray, Real, floats, rational
-from cvxprivacy_verifier.balls import PRECISION, ball, total
+from cvxprivacy_verifier.balls import PRECISION, ball, ceil, floor, total
 
-__all__ = ["ProvedCapacity", "best_prior", "proved_capacity"]
+__all__ = ["ProvedCapacity", "best_prior", "capacity_of_table", "proved_capacity"]
 
 _ITERATIONS = 200  # of Arimoto and Blahut, which converge slowly where inputs run to 0
 _USED = 1e-7  # prior of an input that counts
@@ -53,6 +53,12 @@ class ProvedCapacity(NamedTuple):
     prior: list[Fraction]
     law: FloatArray
     price: float
+
+    def ends(self, units: str) -> tuple[float, float]:
+        """Return both ends in bits or nats, rounded outwards."""
+        with ctx.workprec(PRECISION):
+            unit = arb(1) if units == "nats" else 1 / arb(2).log()
+            return max(floor(self.lower * unit), 0.0), ceil(self.upper * unit)
 
 
 def best_prior(
@@ -188,6 +194,12 @@ def proved_capacity(
     with ctx.workprec(PRECISION):  # other code may have changed what is one for all
         lower, upper = _ends(rows, exact, law, cost, at_most, price)
     return ProvedCapacity(lower, upper, exact, law, price)
+
+
+def capacity_of_table(joint: Sequence[Sequence[Real]]) -> ProvedCapacity:
+    """Return the capacity of W → X̂ of a table of masses, whose rows without mass do not count."""
+    rows = [list(map(rational, row)) for row in joint if any(row)]
+    return proved_capacity([[mass / sum(row) for mass in row] for row in rows])
 
 
 def _best_price(rows: FloatArray, law: FloatArray, cost: FloatArray, at_most: float) -> float:

@@ -61,7 +61,6 @@ class Centre:
         self.rows = max(len(law), len(masses))  # no one float need be the sum
         self.law = np.zeros((self.rows, law.shape[1] + 1))
         self.law[: len(law), :-1], self.law[: len(masses), -1] = law, masses
-        self.outputs = outputs
 
     def _labels(self, labels: IntArray, last: int) -> IntArray:
         padded = np.full(self.law.shape, -1, np.int64)
@@ -78,8 +77,7 @@ class Centre:
 
     def _cost(self, cost: Any) -> Exact:
         costs = dense(cost)
-        layered = costs.ndim == 3
-        if layered and len(costs) not in (1, self.rows):  # atoms without mass cost nothing
+        if costs.ndim == 3 and len(costs) not in (1, self.rows):  # atoms without mass cost nothing
             more = np.zeros((self.rows - len(costs), *costs.shape[1:]))
             costs = np.concatenate([costs, more], axis=0)
         none = np.zeros((*costs.shape[:-2], 1, costs.shape[-1]))

@@ -16,7 +16,7 @@ from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds, Rule
 from cvxprivacy.programs.worst import Worst, each_part, parts_of
 
-__all__ = ["Rules", "compiled", "quantity_of_program", "rules_of_program"]
+__all__ = ["Rules", "centre_of", "compiled"]
 
 Program = TypeVar("Program", bound=ChannelProgram)
 Rules = Mapping[str, Mapping[str, Rule]]  # what was stated under each name, by names of its parts
@@ -29,15 +29,18 @@ def compiled(
     terms: Mapping[str, Expression | Worst],
     statement: str,
     kind: type[Program] = ChannelProgram,  # type: ignore[assignment]
+    centre: Centre | None = None,
 ) -> Program:
     """Return the program of an objective under rules, those of the letters alone.
+
+    With ``centre`` it has that letter more: what :func:`centre_of` returns of the same.
 
     Raises
     ------
     InputError
         If a move must have some probability and is forbidden.
     """
-    law, centre = alphabet.law, _centre(alphabet, objective, rules)
+    law = alphabet.law
     if centre is not None:
         law, objective, rules = centre.law, centre.quantity(objective), centre.rules(rules)
         terms = {name: centre.quantity(term) for name, term in terms.items()}
@@ -76,23 +79,10 @@ def compiled(
     )
 
 
-def _centre(alphabet: Alphabet, objective: Expression | Worst, rules: Rules) -> Centre | None:
+def centre_of(alphabet: Alphabet, objective: Expression | Worst, rules: Rules) -> Centre | None:
+    """Return the letter that is nobody's, where something is compared with it."""
     stated = [objective, *(rule for group in rules.values() for rule in group.values())]
     return Centre(alphabet.law, alphabet.m) if is_centred(stated) else None
-
-
-def rules_of_program(alphabet: Alphabet, objective: Expression | Worst, rules: Rules) -> Rules:
-    """Return rules as the program has them, which may have one letter more."""
-    centre = _centre(alphabet, objective, rules)
-    return rules if centre is None else centre.rules(rules)
-
-
-def quantity_of_program(
-    alphabet: Alphabet, objective: Expression | Worst, rules: Rules, quantity: Expression | Worst
-) -> Expression | Worst:
-    """Return a quantity as the program has it, which may have one letter more."""
-    centre = _centre(alphabet, objective, rules)
-    return quantity if centre is None else centre.quantity(quantity)
 
 
 def _entry_bounds(alphabet: Alphabet, rules: list[Rule]) -> tuple[Exact | None, Exact | None]:

@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy.typing as npt
-from flint import arb
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, Real, is_sparse, rational
@@ -19,7 +18,6 @@ from cvxprivacy.release.channel import Channel
 from cvxprivacy.release.draws import numerators
 from cvxprivacy.results.enclosure import Enclosure
 from cvxprivacy.validation import table, typed
-from cvxprivacy_verifier.balls import ball, ceil, floor
 
 __all__ = ["Capacity", "capacity"]
 
@@ -133,10 +131,8 @@ def capacity(
             problem, remedy = f"{at_most!r} is below every cost", f"pass {charge.min()} or more"
             raise InputError("at_most", problem, remedy, value=at_most)
     proved = proved_capacity(rows, charge, limit)
-    unit = ball(1) if units == "nats" else 1 / arb(2).log()
-    lower, upper = floor(proved.lower * unit), ceil(proved.upper * unit)
     return Capacity(
-        Enclosure(max(lower, 0.0), upper),
+        Enclosure(*proved.ends(units)),
         dict(zip(inputs, map(float, proved.prior), strict=True)),
         dict(zip(outputs, proved.law.tolist(), strict=True)),
         proved.price * scale,

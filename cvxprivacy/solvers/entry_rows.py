@@ -59,6 +59,7 @@ def optimum(program: ChannelProgram, watch: Watch) -> tuple[FloatArray, Dual, st
     size, mass = n * m, program.mass[:, None]
     views = {view: rows for view, rows in _views(program).items() if rows is not None}
     columns, levels = size, {}  # of each view τ, or q and T
+    labels: dict[str, Any] = {}
     for view, entries in views.items():
         levels[view] = columns
         columns += m * (1 + entries.excess * len(entries.weights))
@@ -69,8 +70,9 @@ def optimum(program: ChannelProgram, watch: Watch) -> tuple[FloatArray, Dual, st
         [program.mass],
     )
     for view, entries in views.items():
-        v, s = np.nonzero(program.view_matrix(view).toarray())
-        share = program.view_matrix(view).toarray()[v, s] / program.mass[s]
+        matrix = program.view_matrix(view).toarray()
+        v, s = np.nonzero(matrix)
+        share, labels[view] = matrix[v, s] / program.mass[s], v
         count = len(v) * m  # a row for each label's letter, and each output
         row, y = np.arange(count), np.tile(np.arange(m), len(v))
         entry, label = np.repeat(s, m) * m + y, np.repeat(v, m)
@@ -96,10 +98,10 @@ def optimum(program: ChannelProgram, watch: Watch) -> tuple[FloatArray, Dual, st
         rows = _spread(y, np.arange(size), cost, m, columns)
         for view, weight in term.columns(m).items():
             weight, start = weight * program.unit(view), levels[view]
-            labels = len(views[view].weights)
             if views[view].excess:
-                place = start + m + np.arange(labels * m)
-                weight = np.tile(weight, labels)
+                count = len(views[view].weights)
+                place = start + m + np.arange(count * m)
+                weight = np.tile(weight, count)
             else:
                 place = start + np.arange(m)
             rows += _spread(np.arange(len(place)) % m, place, weight, m, columns)
@@ -143,10 +145,9 @@ def optimum(program: ChannelProgram, watch: Watch) -> tuple[FloatArray, Dual, st
     weights = Dual({}, multipliers).cleaned(program).weights(program)
     scores, start = {}, 0
     for view, entries in views.items():
-        labels = np.nonzero(program.view_matrix(view).toarray())[0]
-        score = np.zeros((len(entries.weights), m))
-        score[labels] = prices[0][start : start + len(labels) * m].reshape(len(labels), m)
-        start += len(labels) * m
+        score, count = np.zeros((len(entries.weights), m)), len(labels[view])
+        score[labels[view]] = prices[0][start : start + count * m].reshape(count, m)
+        start += count * m
         with np.errstate(divide="ignore", invalid="ignore"):
             score = score * entries.parameters[:, None] / (weights[view] * program.unit(view))
         scores[view] = np.where(np.isfinite(score), score, 0.0)

@@ -24,6 +24,7 @@ from cvxprivacy_verifier.balls import PRECISION, UnprovableError, ceil, floor
 from cvxprivacy_verifier.measures import measure_of
 from tests import referee
 from tests.claims import claimed
+from tests.leakage.derivatives import assert_derivatives
 from tests.leakage.measures import GROUND, MATRIX, MEASURES, in_cvxpy, kinds_of
 from tests.lengths import rest_at_length, some_at_length
 from tests.microdata.helpers import standing
@@ -147,26 +148,8 @@ def inner_law(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
 def test_gradients_and_curvatures_are_derivatives(name: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     (joint, prior), measure = inner_law(rng), MEASURES[name][0]
-    slope, value = measure.gradient(joint, prior), measure.value(joint, prior)
-    size = np.abs(slope).max() + 1.0
-    assert (slope * joint).sum(axis=0) == pytest.approx(value, abs=1e-12 * size)
-    change, step = rng.standard_normal(joint.shape) * joint, 1e-5
-    ahead = measure.value(joint + step * change, prior)
-    behind = measure.value(joint - step * change, prior)
-    along = (slope * change).sum(axis=0)
-    assert (ahead - behind) / (2 * step) == pytest.approx(along, abs=1e-7 * size)
-    ahead = measure.gradient(joint + step * change, prior)
-    behind = measure.gradient(joint - step * change, prior)
-    bowl = measure.curvature(joint, prior, slope)
-    assert (bowl.normal * bowl.along).sum(axis=0) == pytest.approx(1.0, rel=1e-12)
-    bent = (change - bowl.along * (bowl.normal * change).sum(axis=0)) / bowl.mean
-    bent = bent - bowl.normal * (bowl.along * bent).sum(axis=0)
-    assert (ahead - behind) / (2 * step) == pytest.approx(bent, abs=1e-6 * size)
-    change, step = np.clip(change, -2 * joint, 2 * joint), 1e-4
-    ahead = measure.gradient(joint + step * change, prior)
-    behind = measure.gradient(joint - step * change, prior)
-    second = (ahead + behind - 2 * slope) / (2 * step**2)
-    assert second == pytest.approx(measure.second_order(joint, change, prior), abs=1e-5 * size)
+    size = np.abs(measure.gradient(joint, prior)).max() + 1.0
+    assert_derivatives(measure, joint, prior, rng, size)
 
 
 @pytest.mark.parametrize("name", SMOOTH)

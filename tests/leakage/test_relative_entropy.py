@@ -13,6 +13,7 @@ from hypothesis import given, settings, strategies as st
 from cvxprivacy.leakage.relative_entropy import RelativeEntropy
 from cvxprivacy_verifier.balls import PRECISION
 from cvxprivacy_verifier.measures import measure_of
+from tests.leakage.derivatives import assert_derivatives
 from tests.second_checker.measures import Measure
 from tests.second_checker.numbers import exact
 
@@ -48,27 +49,9 @@ def test_of_nothing_it_is_what_is_left() -> None:
 @settings(max_examples=40)
 def test_gradients_and_curvatures_are_derivatives(seed: int) -> None:
     joint, prior, rng = inner(seed)
-    slope, value = MEASURE.gradient(joint, prior), MEASURE.value(joint, prior)
     # relative to the size of each place: π₁/π₀ and J₀/J₁ may be large
     size = 1.0 + (1 + prior[1] / prior[0]) ** 2 * (1 + (joint[0] / joint[1]).max()) ** 2
-    assert (slope * joint).sum(axis=0) == pytest.approx(value, abs=1e-12 * size)
-    change, step = rng.standard_normal(joint.shape) * joint, 1e-5
-    ahead = MEASURE.value(joint + step * change, prior)
-    behind = MEASURE.value(joint - step * change, prior)
-    along = (slope * change).sum(axis=0)
-    assert (ahead - behind) / (2 * step) == pytest.approx(along, abs=1e-7 * size)
-    ahead = MEASURE.gradient(joint + step * change, prior)
-    behind = MEASURE.gradient(joint - step * change, prior)
-    bowl = MEASURE.curvature(joint, prior, slope)
-    assert (bowl.normal * bowl.along).sum(axis=0) == pytest.approx(1.0, rel=1e-12)
-    bent = (change - bowl.along * (bowl.normal * change).sum(axis=0)) / bowl.mean
-    bent = bent - bowl.normal * (bowl.along * bent).sum(axis=0)
-    assert (ahead - behind) / (2 * step) == pytest.approx(bent, abs=1e-6 * size)
-    change, step = np.clip(change, -2 * joint, 2 * joint), 1e-4
-    ahead = MEASURE.gradient(joint + step * change, prior)
-    behind = MEASURE.gradient(joint - step * change, prior)
-    second = (ahead + behind - 2 * slope) / (2 * step**2)
-    assert second == pytest.approx(MEASURE.second_order(joint, change, prior), abs=1e-5 * size)
+    assert_derivatives(MEASURE, joint, prior, rng, size)
 
 
 @given(seed=SEEDS)

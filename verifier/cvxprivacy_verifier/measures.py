@@ -433,17 +433,17 @@ class RelativeEntropy(Measure):
         self.step = self.unit = nat * reference[1]
 
     def value(self, joint: Sequence[arb]) -> arb:
-        own, other = joint[0] * self._ratio, joint[1]
-        if own.is_zero():  # 0 log 0 = 0
-            return other * self.nat
-        if not other > 0:  # beyond every number, unless there is nothing there
+        of_w, of_r = joint[0] * self._ratio, joint[1]
+        if of_w.is_zero():  # 0 log 0 = 0
+            return of_r * self.nat
+        if not of_r > 0:  # beyond every number, unless there is nothing there
             return arb(0).union(arb.pos_inf())
-        if own > 0:
-            log = own * (own / other).log()
+        if of_w > 0:
+            log = of_w * (of_w / of_r).log()
         else:  # x log(x/b) between 0 and the greatest x, least at x = b/e: there it is −b/e
-            most = own.upper()
-            log = arb(0).union(most * (most / other).log()).union(-other / arb(1).exp())
-        return ((log - own + other) * self.nat).max(arb(0))
+            most = of_w.upper()
+            log = arb(0).union(most * (most / of_r).log()).union(-of_r / arb(1).exp())
+        return ((log - of_w + of_r) * self.nat).max(arb(0))
 
     def inside(self, column: Column) -> list[arb]:
         """Return (τ π₁/π₀, −f*(τ)) of any τ: J₁ (τ t − f*(τ)) ≤ J₁ f(t), f*(τ) = e^τ − 1."""
