@@ -374,6 +374,14 @@ def useful() -> Any:
         yield "useful, spoilt", claimed(off)
 
 
+def many_letters() -> Document:
+    """Return one of more letters than all rays of are looked at, of three probabilities."""
+    source = cpv.DiscreteSource.identical([Fraction(1 + s % 3, 42) for s in range(21)])
+    problem = cpv.MostUsefulRelease(source, [cpv.LocalPrivacy(2)])
+    document: Document = json.loads(json.dumps(solved(problem).document()))
+    return document
+
+
 def centred() -> Any:
     """Yield what is told whatever the prior, and relative entropies written by hand."""
     source = cpv.DiscreteSource([[0.3, 0.1, 0.05], [0.05, 0.1, 0.4]])
@@ -453,6 +461,7 @@ def corpus() -> Any:
     yield from statements()
     for number, (name, value) in enumerate([*useful(), *centred()]):
         yield f"{name} {number}", value
+    yield "useful, many letters", many_letters()
 
 
 def line(name: str, value: Document) -> str:

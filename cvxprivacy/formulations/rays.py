@@ -23,7 +23,7 @@ from cvxprivacy.results.solution import Solution
 from cvxprivacy.solvers.driver import Outcome
 from cvxprivacy.solvers.family import Family
 from cvxprivacy.solvers.task import refuse_choice
-from cvxprivacy.solvers.useful import Master, prover_of, rays_of, solve_useful
+from cvxprivacy.solvers.useful import master_of, prover_of, solve_useful
 from cvxprivacy.solvers.watch import Watch
 
 __all__ = ["RayProblem"]
@@ -60,8 +60,7 @@ class RayProblem(ChannelProblem):
     def _in_cvxpy(self) -> Any:
         from cvxprivacy.solvers.conic.rays import weights_program
 
-        prover = prover_of(self.program)
-        return weights_program(Master(self.program, rays_of(prover.proof, self.program)))
+        return weights_program(master_of(prover_of(self.program).proof, self.program))
 
     def _covered(self, name: str, constraint: Any) -> Criterion:
         if isinstance(constraint, Criterion | Constraint | Mapping):

@@ -4,7 +4,8 @@ r"""The most useful release: a linear program over the rays of its rules.
           \sum α_{ry} ⟨C_j(·, y), p\, r⟩ ≤ b_j
 
 Rays are the verifier's own, corners {1, γ}ⁿ or vertices.  Few are in the linear program at a time:
-those are added that its prices λ, κ find worth more than they cost.
+those are added that its prices λ, κ find worth more than they cost.  Of corners that are too many
+to list they are those near a threshold rule, and at last the verifier's own dearest corner.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from copy import copy
 from typing import Any
 
 import numpy as np
+from flint import arb
 from scipy.optimize import linprog
 
 from cvxprivacy.certificates.useful import UsefulProver
@@ -24,16 +26,19 @@ from cvxprivacy.solvers.task import Outcome, reported
 from cvxprivacy.solvers.threads import one_thread
 from cvxprivacy.solvers.watch import Watch
 from cvxprivacy_verifier.balls import UnaffordableError
+from cvxprivacy_verifier.corners import Corners
 from cvxprivacy_verifier.useful_proof import UsefulProof
 
-__all__ = ["Master", "prover_of", "rays_of", "solve_useful"]
+__all__ = ["Master", "PricedMaster", "master_of", "prover_of", "rays_of", "solve_useful"]
 
-_MOST_LETTERS = 20  # of which all 2ⁿ corners are listed
+_MOST_LETTERS = 100
 _AT_ONCE = 2_000  # columns that are all in the first linear program
 _ADDED = 60  # columns at a time
 _ROUNDS = 1_000
 _BLOCK = 2**16  # rays of which a table is made at a time
+_STARTS = 3  # of threshold rules, near which better corners are looked for
 _ENOUGH = 1e-13  # what a column is worth beyond its price, where the greatest is 1
+_NEARLY = 1e-9  # the same where columns are searched for, each of which takes time
 _PENALTIES = 1e3, 1e6, 1e9  # of what a row is broken by, where the greatest μ is 1
 _BROKEN = 1e-9
 _INSIDE, _LEAST_INSIDE = 0.25, 1e-6  # shares of what tells nothing
@@ -67,7 +72,7 @@ def solve_useful(
     """
     watch, log = watch or Watch(), list[str]()
     prover = prover_of(program, accuracy)
-    master = Master(program, rays_of(prover.proof, program), watch)
+    master = master_of(prover.proof, program, watch)
     for penalty in _PENALTIES:
         log.append(reported(master.solve(penalty)))
         if master.broken <= _BROKEN or watch.stopped:
@@ -89,24 +94,39 @@ def prover_of(program: UsefulProgram, accuracy: str = "default") -> UsefulProver
     Raises
     ------
     InputError
-        For more than 20 letters under local privacy alone, or for too many rows and letters.
+        For too many letters, of which the verifier looks at every ray or bounds what they tell.
     """
     try:
         if program.n > _MOST_LETTERS:
             raise UnaffordableError(f"{program.n} letters, where {_MOST_LETTERS} are the most")
-        return UsefulProver(program, accuracy)
+        prover = UsefulProver(program, accuracy)
+        _ = prover.proof.corners
+        return prover
     except UnaffordableError as error:
         remedy = "merge letters of x, or values of w: every ray is looked at, also by the verifier"
         raise InputError("source", str(error), remedy) from None
 
 
+def master_of(proof: UsefulProof, program: UsefulProgram, watch: Watch | None = None) -> Master:
+    """Return the linear program of all rays, or of those that are looked for as it is solved."""
+    rays = rays_of(proof, program)
+    if proof.corners is None:
+        return Master(program, rays, watch)
+    return PricedMaster(program, rays, proof.corners, watch)
+
+
 def rays_of(proof: UsefulProof, program: UsefulProgram) -> FloatArray:
-    """Return a constant and the rays that the verifier looks at, shape (rays, n), ⟨p, r⟩ = 1."""
+    """Return a constant and the rays that the verifier looks at, shape (rays, n), ⟨p, r⟩ = 1.
+
+    Of corners that are too many to look at they are those of one letter.
+    """
     n = program.n
-    if proof.plain:
+    if proof.corners is not None:
+        rays: FloatArray = 1.0 + (float(proof.corners.ratio) - 1.0) * np.eye(n + 1, n)
+    elif proof.plain:
         assert proof.ratio is not None
         corners = np.arange(2**n)[:, None] >> np.arange(n) & 1
-        rays: FloatArray = 1.0 + (float(proof.ratio) - 1.0) * corners.astype(float)
+        rays = 1.0 + (float(proof.ratio) - 1.0) * corners.astype(float)
     else:
         rays = np.zeros((1 + len(proof.vertices), n))
         rays[0] = 1.0  # which no rule forbids: with it the first linear program is feasible
@@ -130,6 +150,8 @@ class Master:
         p(s) C_j(s, y), of outputs that cost alike once.
     bounds : (rows,) array
     """
+
+    enough = _ENOUGH
 
     def __init__(
         self, program: UsefulProgram, rays: FloatArray, watch: Watch | None = None
@@ -159,14 +181,23 @@ class Master:
             self._add(np.repeat(start, classes), np.arange(classes))
         for taken in range(1, _ROUNDS):
             self._restricted(penalty)
+            self._look()
             best, cheapest = self._priced()
             over = float(best.max()) / self._scale
-            self.watch.step(taken, max(over, 0.0), _ENOUGH)
+            self.watch.step(taken, max(over, 0.0), self.enough)
             few = np.argsort(-best, kind="stable")[:_ADDED]
-            few = few[best[few] > _ENOUGH * self._scale]
+            few = few[best[few] > self.enough * self._scale]
             if not self._add(few, cheapest[few]) or self.watch.stopped:
                 break
-        return f"HiGHS: {len(self._columns):,} of {len(self.rays) * classes:,} columns"
+        return f"HiGHS: {len(self._columns):,} of {self.count:,} columns"
+
+    @property
+    def count(self) -> int:
+        """How many columns there are."""
+        return len(self.rays) * self.costs.shape[2]
+
+    def _look(self) -> None:
+        """Look for rays that are not listed; here all are."""
 
     def _add(self, rays: Any, classes: Any) -> bool:
         before = len(self._columns)
@@ -263,6 +294,70 @@ class Master:
                 channel[:, free[k][min(used[k], len(free[k]) - 1)]] += share * self.rays[ray]
                 used[k] += 1
         return channel
+
+
+class PricedMaster(Master):
+    """A linear program over corners {1, γ}ⁿ that are too many to list."""
+
+    enough = _NEARLY
+
+    def __init__(
+        self,
+        program: UsefulProgram,
+        rays: FloatArray,
+        corners: Corners,
+        watch: Watch | None = None,
+    ) -> None:
+        super().__init__(program, rays, watch)
+        self._corners = corners
+        self._listed = {row.tobytes() for row in np.eye(program.n + 1, program.n, dtype=bool)}
+
+    @property
+    def count(self) -> int:
+        return 2**self.program.n * self.costs.shape[2]
+
+    def _look(self) -> None:
+        """Add rays that are worth more than they cost, if any is there at all."""
+        table = self._letters[:, None] + np.tensordot(self._kappa, self.costs, axes=1)
+        if not self._join(np.vstack([self._near(prices) for prices in table.T]), table):
+            dearest = (self._corners.dearest(list(map(arb, prices)))[1] for prices in table.T)
+            corners = [corner for corner in dearest if corner is not None]
+            self._join(np.array(corners, bool).reshape(-1, self.program.n), table)
+
+    def _near(self, prices: FloatArray) -> Any:
+        """Return corners, as masks: threshold rules, and what is better by a letter or two."""
+        n, mass = self.program.n, self.program.mass
+        rules = np.zeros((n + 1, n), bool)
+        rules[:, np.argsort(prices / mass, kind="stable")] = np.tri(n + 1, n, -1, dtype=bool)
+        near = [rules]
+        for corner in rules[np.argsort(-self._left(rules, prices))[:_STARTS]]:
+            best = -np.inf
+            while (left := self._left(corner[None], prices)[0]) > best:
+                best, one = left, np.eye(n, dtype=bool)
+                inside, outside = one[corner], one[~corner]
+                two = (inside[:, None] | outside[None]).reshape(-1, n)
+                near.append(corner ^ np.vstack([one, two]))
+                corner = near[-1][self._left(near[-1], prices).argmax()]
+        return np.vstack(near)
+
+    def _left(self, corners: Any, prices: FloatArray) -> FloatArray:
+        """Return what corners tell beyond their prices."""
+        rays = 1.0 + (float(self._corners.ratio) - 1.0) * corners
+        return _worth(self.program, rays) - rays @ prices
+
+    def _join(self, corners: Any, table: FloatArray) -> bool:
+        """Add the best of some corners, of those that are worth more than some output's price."""
+        corners = np.unique(corners, axis=0)
+        corners = corners[[corner.tobytes() not in self._listed for corner in corners]]
+        best = np.max([self._left(corners, prices) for prices in table.T], axis=0)
+        few = np.argsort(-best, kind="stable")[:_ADDED]
+        corners = corners[few[best[few] > self.enough * self._scale]]
+        self._listed |= {corner.tobytes() for corner in corners}
+        rays = 1.0 + (float(self._corners.ratio) - 1.0) * corners
+        rays /= (rays @ self.program.mass)[:, None]
+        self.rays = np.vstack([self.rays, rays])
+        self.values = np.concatenate([self.values, _worth(self.program, rays)])
+        return len(rays) > 0
 
 
 def _worth(program: UsefulProgram, rays: FloatArray) -> FloatArray:

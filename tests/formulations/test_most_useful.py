@@ -13,6 +13,7 @@ from scipy.optimize import linprog
 from scipy.spatial import HalfspaceIntersection
 
 import cvxprivacy as cpv
+from cvxprivacy_verifier import useful_proof, work
 from tests.lengths import some_at_length
 
 L = cpv.leakage
@@ -40,6 +41,59 @@ def test_of_equally_likely_letters_it_is_subset_selection(n, epsilon):
     assert solution.lower - 1e-12 <= truth <= solution.upper + 1e-12
     ratios = solution.channel.matrix.max(axis=0) / solution.channel.matrix.min(axis=0)
     assert ratios.max() <= math.exp(epsilon) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("measure", [L.MutualInformation(), L.ChiSquared(), L.TotalVariation()])
+def test_of_more_letters_than_rays_are_looked_at_of_it_is_subset_selection_too(measure):
+    n, ratio = 30, math.exp(1.5)
+    source = cpv.DiscreteSource.identical([Fraction(1, n)] * n)
+    rule = cpv.LocalPrivacy(1.5)
+    solution = cpv.MostUsefulRelease(source, [rule], utility=measure, units="nats").solve()
+    rays = np.where(np.tri(n, n, -1, dtype=bool), ratio, 1.0)  # of each size
+    rays /= rays.mean(axis=1, keepdims=True)
+    truth = measure.value(rays.T / n, np.full(n, 1 / n)).max()
+    assert solution.status == "certified"
+    assert solution.lower - 1e-9 <= truth <= solution.upper + 1e-12
+    assert solution.gap <= 1e-8
+    if measure == L.MutualInformation():
+        assert truth == pytest.approx(subset_selection(n, 1.5), abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", some_at_length(range(40), 4))
+@pytest.mark.parametrize("budget", [None, 0.55])
+def test_columns_are_priced_as_all_of_them_are_looked_at(seed, budget, monkeypatch):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 9))
+    source = cpv.DiscreteSource.identical(rng.dirichlet(np.ones(n)))
+    spent = {} if budget is None else {"distortion": cpv.hamming(n), "budget": budget}
+    measure = [L.MutualInformation(), L.ChiSquared(), L.TotalVariation()][seed % 3]
+    rule = cpv.LocalPrivacy(float(rng.uniform(0.8, 4)))
+    looked = cpv.MostUsefulRelease(source, [rule], utility=measure, **spent).solve()
+    for place in (useful_proof, work):
+        monkeypatch.setattr(place, "LISTED", 1)
+    priced = cpv.MostUsefulRelease(source, [rule], utility=measure, **spent).solve()
+    assert priced.lower <= looked.upper + 1e-12
+    assert looked.lower <= priced.upper + 1e-12
+    assert priced.gap <= 1e-6
+    assert priced.value == pytest.approx(looked.value, abs=1e-7)
+
+
+def test_of_many_letters_a_gap_that_remains_is_told():
+    rng = np.random.default_rng(1)
+    source = cpv.DiscreteSource.identical(rng.dirichlet(np.ones(22)))
+    solution = cpv.MostUsefulRelease(source, [cpv.LocalPrivacy(2)]).solve()
+    assert 0 < solution.gap < 1e-5 * solution.value
+    assert solution.certificate.verify()
+    for few in (8, 12):  # merged letters cannot tell more
+        law = [*source.p_x[: few - 1], source.p_x[few - 1 :].sum()]
+        merged = cpv.DiscreteSource.identical(law)
+        assert cpv.MostUsefulRelease(merged, [cpv.LocalPrivacy(2)]).solve().lower < solution.upper
+    with pytest.raises(cpv.InputError, match="weights of rays"):
+        _ = cpv.MostUsefulRelease(source, [cpv.LocalPrivacy(2)]).problem
+    for options in ({"about": "w"}, {"utility": L.GuessingProbability()}):
+        coarse = cpv.DiscreteSource(np.vstack([source.p_x / 2, source.p_x[::-1] / 2]))
+        with pytest.raises(cpv.InputError, match="22 letters, where 20 are the most, unless"):
+            cpv.MostUsefulRelease(coarse, [cpv.LocalPrivacy(2)], **options).solve()
 
 
 @given(p=st.floats(0.05, 0.95), epsilon=st.floats(0.05, 4))
@@ -209,8 +263,8 @@ def test_what_it_cannot_do_is_refused():
         cpv.frontier(problem, "local_privacy")
     with pytest.raises(cpv.InputError, match="a problem that minimises"):
         cpv.entry_range(problem, 0, 0)
-    many = cpv.DiscreteSource.identical([1 / 21] * 21)
-    with pytest.raises(cpv.InputError, match="20 are the most"):
+    many = cpv.DiscreteSource.identical([1 / 101] * 101)
+    with pytest.raises(cpv.InputError, match="100 are the most"):
         cpv.MostUsefulRelease(many, rules).solve()
     wide = cpv.DiscreteSource(np.ones((12, 20)) / 240)
     with pytest.raises(cpv.InputError, match="merge letters of x"):

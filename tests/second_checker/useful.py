@@ -40,6 +40,7 @@ class Useful(Channel):
         need(not any(isinstance(w, list) for t in parts for w in t["weights"].values()), "weights")
         need(all(kind == "ratio" for kind, _ in self.auxiliaries.values()), "no ratio")
         need(all(not row[0][0] for row in self.rows.values()), "a row that is not linear")
+        self.kinds = {view["measure"]["kind"] for view in program["views"].values()}
 
     def attained(self, channel: Matrix) -> Pair:
         low, high = super().attained(channel)
@@ -62,7 +63,7 @@ class Useful(Channel):
                 costs[s][y] += kappa * term[1][s][y] - abs(kappa) * term[3] * self.p[s]
         (term,) = self.objectives.values()
         most = -math.inf
-        for ray in self.rays():
+        for ray in self.rays(lam):
             size = sum(p * r for p, r in zip(self.p, ray, strict=True))
             worth = -sum(x * r for x, r in zip(lam, ray, strict=True))
             worth -= min(sum(c[y] * r for c, r in zip(costs, ray, strict=True))
@@ -74,12 +75,29 @@ class Useful(Channel):
             most = max(most, worth / size)
         return -(bound + most)
 
-    def rays(self) -> Iterator[Numbers]:
-        """Yield points of which every direction of the cone is a mixture."""
+    def rays(self, prices: Numbers) -> Iterator[Numbers]:
+        """Yield points of which every direction of the cone is a mixture.
+
+        Of more than 20 letters they are the best at some prices, if letters are as probable as
+        each other; where an output costs, and other measures are told, that is not known.
+        """
         each = [(row, sense) for row, sense, many, _ in self.rows.values() if many]
         ratios = [bound for _, (_, bound) in self.auxiliaries.values()]
-        if ratios and not each:
+        if ratios and not each and self.n <= 20:
             yield from product((ONE, min(ratios)), repeat=self.n)
+            return
+        if ratios and not each:
+            need(not self.rows, "costs of many letters")
+            need(self.kinds <= {"mutual information", "chi-squared"}, "another measure of many")
+            need(all(sum(map(bool, line)) == 1
+                     for law, _ in self.views.values() for line in (*law, *zip(*law, strict=True))),
+                 "not the letters themselves")  # fmt: skip
+            groups = [[s for s in range(self.n) if self.p[s] == p] for p in sorted(set(self.p))]
+            for group in groups:
+                group.sort(key=lambda s: prices[s])
+            for counts in product(*(range(len(group) + 1) for group in groups)):
+                high = {s for k, group in zip(counts, groups, strict=True) for s in group[:k]}
+                yield tuple(min(ratios) if s in high else ONE for s in range(self.n))
             return
         for name, (_, _, many, bounds) in self.rows.items():
             need(not many or all(b == (0, 0) for b in bounds), f"{name}: not 0")

@@ -13,7 +13,7 @@ import pytest
 
 import cvxprivacy as cpv
 from cvxprivacy.solvers.useful import Master, prover_of, rays_of
-from cvxprivacy_verifier import verify
+from cvxprivacy_verifier import useful_proof, verify
 from cvxprivacy_verifier.balls import UnaffordableError, UnprovableError
 from cvxprivacy_verifier.statement import stated
 from cvxprivacy_verifier.useful_proof import UsefulProof
@@ -266,8 +266,11 @@ def falsehood(rng: Chance, document: Document, base: Document) -> str:
     return ""
 
 
-def attack(seed: int, count: int) -> int:
+def attack(seed: int, count: int, patch: Any = None) -> int:
     pool = documents(seed, 40)
+    if patch is not None:
+        patch.setattr(useful_proof, "LISTED", 1)
+        pool = [pair for pair in pool if verify.disagreements(pair[1]) == []]
     verified = 0
     for index in range(count):
         rng = np.random.default_rng([seed, 7, index])
@@ -292,6 +295,16 @@ def test_no_forgery_is_false() -> None:
 @pytest.mark.long
 def test_no_forgery_is_false_at_length() -> None:
     assert attack(5, 1500) > 200
+
+
+def test_no_forgery_is_false_where_corners_are_bounded(monkeypatch: Any) -> None:
+    """As of more than 20 letters: the second checker looks at all corners."""
+    assert attack(8, 60, monkeypatch) > 8
+
+
+@pytest.mark.long
+def test_no_forgery_is_false_where_corners_are_bounded_at_length(monkeypatch: Any) -> None:
+    assert attack(9, 1000, monkeypatch) > 150
 
 
 def test_it_says_that_it_is_the_greatest() -> None:

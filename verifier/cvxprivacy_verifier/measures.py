@@ -164,9 +164,9 @@ class HockeyStick(Measure):
 
     def __init__(self, data: Mapping[str, Any], reference: list[arb], nat: arb) -> None:
         super().__init__(data, reference, nat)
-        self._exact_gamma = exactly(data["gamma"])
-        self._gamma = arb(self._exact_gamma)
-        if self._exact_gamma < 1:  # f(1) = (1 − γ)₊ would not be 0: no divergence
+        self.gamma = exactly(data["gamma"])
+        self._gamma = arb(self.gamma)
+        if self.gamma < 1:  # f(1) = (1 − γ)₊ would not be 0: no divergence
             raise UnprovableError("a hockey-stick measure with γ < 1")
 
     def value(self, joint: Sequence[arb]) -> arb:
@@ -176,7 +176,7 @@ class HockeyStick(Measure):
     def exactly(self, joint: Sequence[fmpz], masses: Sequence[int]) -> fmpq:
         """Return F(J), which has no roots or logarithms."""
         # both sides of J > γπq times the denominators of γ and π
-        by, q = self._exact_gamma.q * sum(masses), self._exact_gamma.p * sum(joint, fmpz(0))
+        by, q = self.gamma.q * sum(masses), self.gamma.p * sum(joint, fmpz(0))
         beyond = (by * j - p * q for j, p in zip(joint, masses, strict=True))
         return fmpq(sum((x for x in beyond if x > 0), fmpz(0)), by)
 

@@ -9,11 +9,12 @@ measures, is convex and homogeneous.  So every c_y may be split into extreme ray
 * lower end: any channel whose columns are in 𝒞, as of every channel program;
 * upper end: for any λ and any κ_j ≥ 0, Σ_s λ(s) + Σ_j κ_j b_j + t, where t is the greatest
   (μ(r) − Σ_j κ_j ⟨C_j(y), p r⟩ − ⟨λ, r⟩)/⟨p, r⟩ of any ray r and output y.  It is enough to look at
-  vertices of a set that holds the rays: {1, γ}ⁿ where there is γ alone, else {c ∈ 𝒞: ⟨p, c⟩ = 1},
-  whose vertices are found from every choice of rows and of as many letters and one more.
+  vertices of a set that holds the rays: {1, γ}ⁿ where there is γ alone (beyond 20 letters they are
+  bounded by ``corners``), else {c ∈ 𝒞: ⟨p, c⟩ = 1}, whose vertices are found from every choice of
+  rows and of as many letters and one more.
 
 Rows are rational there, each radius at its worst: that makes 𝒞 wider, which is sound.  Nothing of a
-document says which rays there are.  What is proved is (U3)–(U5) of ``docs/theory/useful.md``.
+document says which rays there are.  What is proved is (U3)–(U7) of ``docs/theory/useful.md``.
 Needs the standard library and python-flint only.
 """
 
@@ -28,11 +29,21 @@ from typing import Any
 import flint
 from flint import arb, arb_mat, fmpq, fmpq_mat
 
-from .balls import PRECISION, Matrix, UnprovableError, ball, enclosure, exactly, number
+from .balls import (
+    PRECISION,
+    Matrix,
+    UnaffordableError,
+    UnprovableError,
+    ball,
+    enclosure,
+    exactly,
+    number,
+)
 from .channel_proof import ChannelProof, Priced
+from .corners import Corners, by_mass
 from .costs import layers_of
 from .multipliers import finite
-from .work import affordable
+from .work import LISTED, affordable
 
 __all__ = ["UsefulProof"]
 
@@ -90,6 +101,11 @@ class UsefulProof(ChannelProof):
         start = len(table)
         table += self._by_output(priced)
         most = arb.neg_inf()
+        if self.corners is not None:
+            for prices in self._price_lists(letters, table[start:]):
+                worth = self.corners.dearest(prices)[0]
+                most = most.max(worth.max(worth / self.corners.ratio))  # as 1 ≤ ⟨p, r⟩ ≤ γ
+            return -(bound + most)
         for values in self._corners(table) if self.plain else self._vertices(table):
             worth = -values[1]
             for weight, measure, first, last in places:
@@ -103,6 +119,30 @@ class UsefulProof(ChannelProof):
     def plain(self) -> bool:
         """Whether γ is all that 𝒞 is made of."""
         return self.ratio is not None and not self._each
+
+    @cached_property
+    def corners(self) -> Corners | None:
+        """What bounds corners that are too many to look at."""
+        if not self.plain or self.n <= LISTED:
+            return None
+        assert self.ratio is not None
+        if len(self._objective["weights"]) == 1 and self.ratio > 1:
+            ((view, weight),) = self._objective["weights"].items()
+            law, told = self.view(view, self.integer_law)[0], by_mass(self.measures[view])
+            lines = (*law, *zip(*law, strict=True))
+            if told is not None and all(sum(map(bool, line)) == 1 for line in lines):
+                masses = [fmpq(x, self.integer_total) for x in self.integer_mass]
+                return Corners(masses, self.ratio, ball(weight) * told[0], told[1])
+        problem = f"{self.n} letters, where {LISTED} are the most, unless mutual information, χ² or"
+        raise UnaffordableError(f"{problem} the total variation of the letters themselves is told")
+
+    def _price_lists(self, letters: list[arb], costs: Matrix) -> Iterator[list[arb]]:
+        """Yield what a letter costs, of outputs that cost otherwise each once."""
+        yield from (
+            [x + c / self.total for x, c in zip(letters, row, strict=True)] for row in costs
+        )
+        if not costs:
+            yield letters
 
     def _letters(self, values: Any) -> list[arb]:
         """Return λ; what is no table of it counts as 0."""

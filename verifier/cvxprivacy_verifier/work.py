@@ -20,7 +20,7 @@ from .fields import parts_of
 from .rationals import UnaffordableError, bits_of, integers
 
 __all__ = [
-    *("BLOCK", "BURDEN", "EXACT", "LONG", "ROOM", "WORK"),
+    *("BLOCK", "BURDEN", "EXACT", "LISTED", "LONG", "ROOM", "STEPS", "WORK"),
     *("affordable", "allowing", "refuse_long", "work_of"),
 ]
 
@@ -33,6 +33,9 @@ EXACT = 8  # variables up to which what is rational stays so, unless they are ha
 BURDEN = 10**10  # of exact elimination, which takes minutes beyond
 BLOCK = 256  # letters that are looked at together, at most
 LONG = 6_700  # bits of a common denominator of boxes: a level that has more stands in no document
+
+LISTED = 20  # letters of which all corners {1, γ}ⁿ are looked at
+STEPS = 4_000  # bounds of corners at most, for one list of prices, where there are more
 
 Program = Mapping[str, Any]
 _times: ContextVar[float] = ContextVar("times", default=1.0)
@@ -183,7 +186,9 @@ def _useful(program: Program, primal: Any, dual: Any) -> int:
     rows = [r for r in program["rows"].values() if r["per_output"]]
     ratios = [aux["bound"] for aux in program["auxiliaries"].values()]
     if ratios and not rows:
-        return int(_channel(program, primal, dual) + 2 ** min(n, 2_000) * each)
+        lists = program["outputs"] if program["rows"] else 1  # a price list for each that costs
+        looked = 2**n * each if n <= LISTED else STEPS * 8 * n * lists
+        return int(_channel(program, primal, dual) + looked)
     count = sum(1 + (row["sense"] == "==") for row in rows) + n * (n - 1) * bool(ratios)
     terms = [row["term"] for row in rows]
     bits = [_cost(term["cost"])[1] for term in terms if term["cost"] is not None]

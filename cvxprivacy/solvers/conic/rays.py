@@ -39,7 +39,7 @@ def weights_program(master: Master) -> WeightsProblem:
     InputError
         For more than 10,000 weights.
     """
-    count = len(master.rays) * master.costs.shape[2]
+    count = master.count
     if count > _MOST:
         problem = f"{count:,} weights of rays to look at in CVXPY"
         raise InputError("source", problem, "take fewer letters; solve() needs no such table")
