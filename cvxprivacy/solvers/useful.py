@@ -41,6 +41,7 @@ _ENOUGH = 1e-13  # what a column is worth beyond its price, where the greatest i
 _NEARLY = 1e-9  # the same where columns are searched for, each of which takes time
 _PENALTIES = 1e3, 1e6, 1e9  # of what a row is broken by, where the greatest μ is 1
 _BROKEN = 1e-9
+_DUST = 1e-10  # of a ray that is taken
 _INSIDE, _LEAST_INSIDE = 0.25, 1e-6  # shares of what tells nothing
 _TIGHT: Any = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
@@ -287,12 +288,19 @@ class Master:
         """The columns that are taken, each at an output that costs as it does."""
         channel = np.zeros((self.program.n, self.program.m))
         free = [np.flatnonzero(self._class_of == k) for k in range(self.costs.shape[2])]
-        used = [0] * len(free)
-        for (ray, k), share in zip(self._columns, self._taken, strict=True):
-            if share > 0:
-                # a sum of columns of the cone is in it: the last output takes what is over
-                channel[:, free[k][min(used[k], len(free[k]) - 1)]] += share * self.rays[ray]
-                used[k] += 1
+        used, columns = [0] * len(free), list(self._columns)
+        large = np.flatnonzero(self._taken > _DUST)
+        for i in large:
+            ray, k = columns[i]
+            # a sum of columns of the cone is in it: the last output takes what is over
+            y = free[k][min(used[k], len(free[k]) - 1)]
+            channel[:, y] += self._taken[i] * self.rays[ray]
+            used[k] += 1
+        # ratios of what is so little are lost in rounding: it goes to the largest column
+        dust = np.flatnonzero((self._taken > 0) & (self._taken <= _DUST))
+        largest = channel.sum(axis=0).argmax()
+        for i in dust:
+            channel[:, largest] += self._taken[i] * self.rays[columns[i][0]]
         return channel
 
 

@@ -43,9 +43,9 @@ def test_no_corner_is_dearer_than_the_bound(seed, monkeypatch):
     left = {}
     for corner in product((False, True), repeat=n):
         ray = [arb(ratio) if high else arb(1) for high in corner]
-        told = measure.value([p * r for p, r in zip(reference, ray, strict=True)])
+        value = measure.value([p * r for p, r in zip(reference, ray, strict=True)])
         left[corner] = float(
-            weight * told - sum(arb(x) * r for x, r in zip(prices.tolist(), ray, strict=True))
+            weight * value - sum(arb(x) * r for x, r in zip(prices.tolist(), ray, strict=True))
         )
     greatest = max(left.values())
     size = 1e-12 * max(1.0, *map(abs, left.values()))
