@@ -36,7 +36,12 @@ __all__ = ["audit"]
     "hockey-stick:1.5, earth-mover, …  By default chi-squared, squared-hellinger, "
     "guessing-probability, sibson:2, maximal-leakage-of."
 )
-@shared.missing("not counted")
+@shared.missing(
+    "not counted",
+    "wildcard",
+    "  wildcard: a letter too, but k and the individual risk count all records that agree where "
+    "neither misses a key value, as sdcMicro does.",
+)
 @click.option(
     "--weights",
     metavar="COLUMN",

@@ -44,6 +44,18 @@ def test_the_command_says_what_python_says():
     assert "at 95%" in again[0]
 
 
+def test_wildcards():
+    table = people()
+    table.loc[::7, "sex"] = None
+    table.to_csv("t.csv", index=False)
+    options = ("audit", "t.csv", *ROLES, "--missing", "wildcard", "--bootstrap", 0)
+    wild, level = (audited(table, table, missing=how) for how in ("wildcard", "level"))
+    assert wild.measures["k"].average > level.measures["k"].average
+    assert report(*options)["measures"]["k"]["average"] == wild.measures["k"].average
+    options = ("release", "t.csv", *ROLES, "--budget", 0.1, "--missing", "wildcard", "--out", "o")
+    refused(*options, pieces=("--missing",))
+
+
 def test_what_is_printed_helps_nobody_to_guess_a_seed():
     """It may be that of the release: NumPy's own chance of it would be tried in no time."""
     printed = say(*BOTH, "--bootstrap", 20, "--seed", 3).out.strip()

@@ -18,6 +18,7 @@ from cvxprivacy.criteria.counts import disclosure, entropy_diversity, leaked
 from cvxprivacy.leakage import EarthMover
 from cvxprivacy.microdata import measures
 from cvxprivacy.model.information import miller_madow, mutual_information
+from cvxprivacy.sdc.risk import individual_risk
 from tests.engines import KINDS, LAZY, collected, column, converted, duckdb, pa
 from tests.leakage.measures import MEASURES
 from tests.lengths import rest_at_length
@@ -53,6 +54,37 @@ def test_measures_that_are_asked_for():
     assert result.measure("k") is result.measures["k"]
     for name in ("c at l=0", "c at l=", "c at l=2.5", "beta at l=2", 3):
         assert "alpha" in str(refusal("measure", result.measure, name))
+
+
+def test_missing_key_values_as_wildcards():
+    """Five records, of which one withholds its sex: it may be in either class of its age."""
+    frame = pd.DataFrame({
+        "age": [1, 1, 1, 2, 2], "sex": ["f", "m", None, "f", "f"], "ill": [*"xyxyy"],
+        "w": [10.0, 20.0, 30.0, 2.0, 3.0],
+    })  # fmt: skip
+    how = {"key": ["age", "sex"], "sensitive": "ill", "criteria": [cpv.KAnonymity(2)]}
+    level = cpv.audit(frame, **how, missing="level")
+    assert level.measures["k"].worst == 1
+    assert not level.holds
+    wild = cpv.audit(frame, **how, missing="wildcard")
+    assert dict(zip(wild.letters, wild.measures["k"].values, strict=True)) == {
+        (1, "f"): 2, (1, "m"): 2, (1, None): 3, (2, "f"): 2,
+    }  # fmt: skip
+    assert wild.per_record("individual risk").tolist() == [1 / 2, 1 / 2, 1 / 3, 1 / 2, 1 / 2]
+    assert wild.re_identified == pytest.approx(7 / 3)
+    assert wild.measures["k"].records == 4
+    assert wild.holds
+    assert "every value" in str(wild)
+    assert (
+        wild.measures["distinct l"].values.tolist() == level.measures["distinct l"].values.tolist()
+    )
+    weighted = cpv.audit(frame, **how, missing="wildcard", weights="w")
+    risks = individual_risk(frame, how["key"], "w", missing="wildcard")
+    assert weighted.per_record("individual risk") == pytest.approx(risks.per_record())
+    assert risks.population.tolist() == [40, 50, 60, 5]
+    assert "wildcard" in str(refusal("missing", cpv.audit, frame, **how, missing="joker"))
+    refusal("missing", cpv.DiscreteSource.from_table, frame, key="sex", sensitive="ill",
+            missing="wildcard")  # fmt: skip
 
 
 def test_every_measure_is_of_the_counts():

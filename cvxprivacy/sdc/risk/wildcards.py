@@ -1,0 +1,86 @@
+"""Records that agree where neither misses a value: a missing value matches every value.
+
+Under local suppression an intruder cannot rule out a record whose value is withheld, so that a
+record hides among all those that are compatible with it.  That is how sdcMicro counts (M. Templ,
+A. Kowarik and B. Meindl, Statistical disclosure control for micro-data using the R package
+sdcMicro, Journal of Statistical Software 67(4), 2015).  The relation is not transitive: records of
+two classes may match a third one without matching each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cvxprivacy.tables.arrays import codes
+from cvxprivacy.validation import one_of
+
+__all__ = ["MATCHED", "convention", "matched"]
+
+MATCHED = "a missing value matches every value"
+_MOST = 2**62  # combinations of values that one whole number tells apart
+
+Codes = npt.NDArray[np.int64]
+
+
+def convention(missing: str) -> tuple[str, bool]:
+    """Return how a table's missing values are counted, and whether they are wildcards."""
+    one_of(missing, "missing", "refuse", "level", "drop", "wildcard")
+    wild = missing == "wildcard"
+    return "level" if wild else missing, wild
+
+
+def matched(
+    letters: Sequence[Any], columns: int, masses: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return, for each class of a key, what the classes compatible with it have, itself among them.
+
+    Classes that miss values in the same columns are taken together.  Those of two such patterns
+    are compared in the columns where neither misses one: n log n time for each pattern, and no
+    more memory than the classes take.
+
+    Parameters
+    ----------
+    letters : sequence
+        Values of the key, tuples of several columns; ``None`` is a missing one.
+    columns : int
+        Of the key.
+    masses : ndarray, shape (classes,)
+        Records of each class, or what else is added up.
+
+    Examples
+    --------
+    The second class may be either of the others:
+
+    >>> matched([("f", 30), ("f", None), ("m", 30), (None, 30)], 2, np.array([1.0, 1, 1, 1]))
+    array([3., 3., 2., 3.])
+    """
+    rows = [(letter,) for letter in letters] if columns == 1 else letters
+    table = np.array([codes(column) for column in zip(*rows, strict=True)])
+    there = np.array([[v is not None for v in column] for column in zip(*rows, strict=True)])
+    patterns, pattern = np.unique(there.T, axis=0, return_inverse=True)
+    places = [np.flatnonzero(pattern.ravel() == p) for p in range(len(patterns))]
+    total = np.zeros_like(masses)
+    for mine, asking in zip(patterns, places, strict=True):
+        common, alike = np.unique(patterns & mine, axis=0, return_inverse=True)
+        for at, shared in enumerate(common):
+            answering = np.concatenate([places[p] for p in np.flatnonzero(alike.ravel() == at)])
+            both = _numbered(table[shared], np.concatenate([asking, answering]))
+            sums = np.bincount(both[len(asking) :], masses[answering], int(both.max()) + 1)
+            total[asking] += sums[both[: len(asking)]]
+    return total
+
+
+def _numbered(columns: Codes, places: Codes) -> Codes:
+    """Number the values that classes have in several columns together."""
+    joint, values = np.zeros(len(places), np.int64), 1
+    for column in columns[:, places]:
+        size = int(column.max()) + 1
+        if values * size > _MOST:
+            joint = np.unique(joint, return_inverse=True)[1]
+            values = len(joint)
+        joint, values = joint * size + column, values * size
+    return joint if values <= 4 * len(joint) else np.unique(joint, return_inverse=True)[1]
