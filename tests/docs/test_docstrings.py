@@ -19,7 +19,7 @@ from tests.docs.public import MODULES, public_names
 # what users are given, and do not make: Attributes say what it holds
 RETURNED = {
     "Audit", "Bound", "BrokenTableError", "CategoricalLoss", "Certificate", "CertificationError",
-    "CodeMeasures", "Comparison", "Condition", "DrawnTable", "Enclosure",
+    "ClassSizes", "CodeMeasures", "Comparison", "Condition", "DrawnTable", "Enclosure",
     "Estimate", "Frontier", "GaussianRelease", "GaussianSolution", "Generalisation",
     "HammingChannel", "IndividualRisk", "InfeasibleError", "InformationLoss", "InputError",
     "KeyRecoding", "Matching", "MissingPackageError", "Outcome", "Price", "ProbabilisticLoss",

@@ -56,6 +56,25 @@ def test_measures_that_are_asked_for():
         assert "alpha" in str(refusal("measure", result.measure, name))
 
 
+def test_class_sizes_of_what_is_released():
+    """Classes of three and two; of six records one was suppressed, and one has not W of most."""
+    frame = pd.DataFrame({"age": [*"aaabbc"], "ill": [*"xyxyyx"]})
+    result = cpv.audit(frame, frame[:5], key="age", sensitive="ill")
+    of = result.classes
+    assert (of.number, of.least, of.greatest, of.suppressed) == (2, 2, 3, 1)
+    assert (of.average, of.normalised) == (2.5, 1.25)
+    assert (of.discernibility, of.classification) == (9 + 4 + 6, 2 / 6)
+    words = "2 to 3 records, 2.5 on average, 1.25 times the least; 1 suppressed"
+    assert result.facts["classes"] == words
+    assert "discernibility 19; classification metric 0.3333" in str(result)
+    assert result.document()["classes"]["discernibility"] == 19
+    mistakes = 1 - result.measures["guessing probability"].average  # of those released
+    assert of.classification == pytest.approx((5 * mistakes + 1) / 6)
+    alone = cpv.audit(frame, key="age", sensitive="ill").classes
+    assert (alone.suppressed, alone.discernibility) == (0, 9 + 4 + 1)
+    assert cpv.audit(frame[:5], frame, key="age", sensitive="ill").classes.suppressed == 0
+
+
 def test_missing_key_values_as_wildcards():
     """Five records, of which one withholds its sex: it may be in either class of its age."""
     frame = pd.DataFrame({

@@ -369,6 +369,16 @@ class Findings:
         return self.released.x
 
     @property
+    def classes(self) -> measures.ClassSizes:
+        """Sizes of the released classes, with discernibility and classification metric.
+
+        They are counts of records, as the released values tell them apart.  As many records as the
+        original has more are taken to be suppressed.
+        """
+        before, after = (int(of.joint.sum()) for of in (self.original, self.released))
+        return measures.ClassSizes.of(self.released.joint, max(0, before - after))
+
+    @property
     def re_identified(self) -> float:
         """Expected number of records re-identified, were all looked up: the sum of their risks."""
         risk = self.measures[RISK]

@@ -225,6 +225,7 @@ class Audit(Findings):
             "released": {"records": source.records, **source.schema.to_dict()},
             "entropy": law.entropy(units=self.units),
             "individual_risk": self._individual_risk(),
+            "classes": asdict(self.classes),
             "l_max": self.greatest_diversity,
             "information": {
                 name: {**asdict(of), "corrected": of.corrected}
