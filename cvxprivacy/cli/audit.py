@@ -23,6 +23,11 @@ __all__ = ["audit"]
 @click.argument("original", type=click.Path())
 @click.argument("released", required=False, type=click.Path())
 @shared.sensitive
+@click.option(
+    "--each",
+    is_flag=True,
+    help="Several confidential columns each by itself; otherwise W is their combination.",
+)
 @shared.key("that an intruder may know; those that RELEASED lacks are suppressed.")
 @shared.bins("In RELEASED only a column of numbers is binned.")
 @shared.recoded
@@ -79,6 +84,7 @@ __all__ = ["audit"]
 def audit(
     original: str,
     released: str | None,
+    each: bool,
     reading: dict[str, Any],
     report: tuple[str, ...],
     **options: Any,
@@ -94,8 +100,11 @@ def audit(
     from cvxprivacy.cli.dossier.provenance import Asked
     from cvxprivacy.cli.report import REPORTED
     from cvxprivacy.cli.table_files import open_table
-    from cvxprivacy.microdata.audit import audit as audited
+    from cvxprivacy.microdata.audit import audit as audited, audit_each
 
+    if each and report:
+        remedy = "write one for each column, with that column alone in --sensitive"
+        raise InputError("--report", "a report is of one confidential column", remedy)
     targets = report_targets(report)
     paths = [path for path in (original, released) if path is not None]
     refuse_unwritable(targets, *paths, *mapping_files(options["recoding"]))
@@ -110,14 +119,21 @@ def audit(
         )
         for table in tables
     ]
+    several = None
     try:
-        result = audited(*frames, **settings)
+        if each:
+            several = audit_each(*frames, **settings)
+        else:
+            result = audited(*frames, **settings)
     except InputError as error:
         if error.argument != "original":
             raise
         where, value = error.where, error.value
         problem, remedy = error.problem, error.remedy
         raise InputError("ORIGINAL", problem, remedy, where=where, value=value) from None
+    if several is not None:
+        say(several.document(letters=False), str(several))
+        sys.exit(0 if several.holds else 1)
     house = House.of(targets, original)
     asked = Asked(arguments(), click.get_current_context().command, original, tables[0], house)
     write_all(report_outputs(targets, lambda: audit_facts(asked, result, released)), house)

@@ -18,9 +18,9 @@ from tests.docs.public import MODULES, public_names
 
 # what users are given, and do not make: Attributes say what it holds
 RETURNED = {
-    "Audit", "Bound", "BrokenTableError", "CategoricalLoss", "Certificate", "CertificationError",
-    "ClassSizes", "CodeMeasures", "Comparison", "Condition", "DrawnTable", "Enclosure",
-    "Estimate", "Frontier", "GaussianRelease", "GaussianSolution", "Generalisation",
+    "Audit", "Audits", "Bound", "BrokenTableError", "CategoricalLoss", "Certificate",
+    "CertificationError", "ClassSizes", "CodeMeasures", "Comparison", "Condition", "DrawnTable",
+    "Enclosure", "Estimate", "Frontier", "GaussianRelease", "GaussianSolution", "Generalisation",
     "HammingChannel", "IndividualRisk", "InfeasibleError", "InformationLoss", "InputError",
     "KeyRecoding", "Matching", "MissingPackageError", "Outcome", "Price", "ProbabilisticLoss",
     "Progress", "Solution", "Surface", "Sweep", "UnknownValueError", "UnseenValueWarning",

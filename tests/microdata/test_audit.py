@@ -56,6 +56,48 @@ def test_measures_that_are_asked_for():
         assert "alpha" in str(refusal("measure", result.measure, name))
 
 
+def test_several_columns_each_by_itself():
+    table = people().assign(pay=lambda t: t["age"] * 10, debts=lambda t: t["age"] % 3)
+    released = coarse(table)
+    how = {"key": ["age", "sex"], "criteria": CRITERIA, "missing": "wildcard"}
+    orders = {"ill": ["none", "cold", "flu"], "pay": None}
+    audits = cpv.audit_each(
+        table, released, sensitive=["ill", "pay", "debts"], bins={"pay": 200},
+        groups={"debts": {0: "none", 1: "some", 2: "some"}}, ordered=orders, **how,
+    )  # fmt: skip
+    alone = {
+        "ill": cpv.audit(table, released, sensitive="ill", ordered=orders["ill"], **how),
+        "pay": cpv.audit(table, released, sensitive="pay", bins={"pay": 200}, **how),
+        "debts": cpv.audit(
+            table, released, sensitive="debts", groups={"debts": {0: "none", 1: "some", 2: "some"}},
+            **how,
+        ),
+    }  # fmt: skip
+    assert list(audits) == list(alone)
+    assert len(audits) == 3
+    for name, of in alone.items():
+        assert audits[name].document() == of.document()
+    distances = [of.measures["I1"].worst for of in alone.values()]
+    assert audits.worst("I1") == max(distances)
+    assert audits.worst("c at l=4") == math.inf
+    assert audits.worst("entropy l") == min(of.measures["entropy l"].worst for of in alone.values())
+    assert audits.holds == all(of.holds for of in alone.values())
+    row = next(line for line in str(audits).splitlines() if "divergence I1" in line)
+    assert row.split()[-3:] == [f"{value:.4g}" for value in distances]
+    ordered = next(line for line in str(audits).splitlines() if "ordered distance" in line)
+    assert ordered.split().count("–") == 1  # of debts, which are in no order
+    joint = cpv.audit(table, released, sensitive=["ill", "debts"], key=["age", "sex"])
+    assert len(joint.released.w) > 4
+    both = {"sensitive": ["ill", "debts"], "key": "sex"}
+    refusal("ordered", cpv.audit_each, table, **both, ordered=["none", "cold", "flu"])
+    refusal("ordered", cpv.audit_each, table, **both, ordered={"sex": True})
+    refusal("bins", cpv.audit_each, table, **both, bins={"wage": 10})
+    refusal("sensitive", cpv.audit_each, table, key="sex", sensitive=["ill", "ill"])
+    refusal("sensitive", cpv.audit_each, table, key="sex", sensitive=["ill", "wage"])
+    refusal("column", audits.__getitem__, "wage")
+    assert cpv.audit_each(table, key="sex", sensitive="ill")["ill"].letters == ["f", "m"]
+
+
 def test_class_sizes_of_what_is_released():
     """Classes of three and two; of six records one was suppressed, and one has not W of most."""
     frame = pd.DataFrame({"age": [*"aaabbc"], "ill": [*"xyxyyx"]})

@@ -365,7 +365,8 @@ def audit(
     key : column name, or several
         X in the original.  Those that the released table lacks are suppressed; the others are X̃.
     sensitive : column name, or several
-        W.  The measures compare with its law in the released table.
+        W, the combination of several; :func:`audit_each` takes each by itself.  The measures
+        compare with its law in the released table.
     criteria : sequence of Criterion
         ``TCloseness(t)``, ``LDiversity(l)``, ``KAnonymity(k)``, ``DeltaDisclosure(delta)``.
     leakage : Leakage, or several, optional

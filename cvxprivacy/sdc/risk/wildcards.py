@@ -53,10 +53,10 @@ def matched(
 
     Examples
     --------
-    The second class may be either of the others:
+    The last class may be any of the others, which are not all compatible with each other:
 
     >>> matched([("f", 30), ("f", None), ("m", 30), (None, 30)], 2, np.array([1.0, 1, 1, 1]))
-    array([3., 3., 2., 3.])
+    array([3., 3., 2., 4.])
     """
     rows = [(letter,) for letter in letters] if columns == 1 else letters
     table = np.array([codes(column) for column in zip(*rows, strict=True)])
