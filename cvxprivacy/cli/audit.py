@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +15,9 @@ from cvxprivacy.cli.house import House
 from cvxprivacy.cli.outputs import described, refuse_unwritable, write_all
 from cvxprivacy.cli.recodings import mapping_files, resolved, stated
 from cvxprivacy.errors import InputError
+
+if TYPE_CHECKING:
+    from cvxprivacy.microdata.audit import Audit
 
 __all__ = ["audit"]
 
@@ -54,6 +57,13 @@ __all__ = ["audit"]
     "the weighted law, and the risk of each record is estimated for the population.",
 )
 @click.option(
+    "--fraction",
+    type=float,
+    metavar="SHARE",
+    help="Share of the population that is in the table: which share of it the key tells apart is "
+    "estimated, by the models of Zayatz, Pitman and the slide negative binomial.",
+)
+@click.option(
     "--ordered",
     is_flag=False,
     flag_value="",
@@ -85,6 +95,7 @@ def audit(
     original: str,
     released: str | None,
     each: bool,
+    fraction: float | None,
     reading: dict[str, Any],
     report: tuple[str, ...],
     **options: Any,
@@ -132,15 +143,27 @@ def audit(
         problem, remedy = error.problem, error.remedy
         raise InputError("ORIGINAL", problem, remedy, where=where, value=value) from None
     if several is not None:
-        say(several.document(letters=False), str(several))
+        first = next(iter(several.values()))
+        say(*_estimated(first, fraction, several.document(letters=False), [str(several)]))
         sys.exit(0 if several.holds else 1)
     house = House.of(targets, original)
     asked = Asked(arguments(), click.get_current_context().command, original, tables[0], house)
     write_all(report_outputs(targets, lambda: audit_facts(asked, result, released)), house)
     document = {**result.document(letters=False), "files": targets}
-    say(document, "\n".join([str(result), *described(targets, dict.fromkeys(targets, REPORTED))]))
+    lines = [str(result), *described(targets, dict.fromkeys(targets, REPORTED))]
+    say(*_estimated(result, fraction, document, lines))
     if not result.holds:
         sys.exit(1)
+
+
+def _estimated(
+    result: Audit, fraction: float | None, document: dict[str, Any], lines: Sequence[str]
+) -> tuple[dict[str, Any], str]:
+    """Return a document and its text, with the population's uniqueness where it is asked for."""
+    if fraction is None:
+        return document, "\n".join(lines)
+    estimate = result.uniqueness(fraction)
+    return document | {"uniqueness": estimate.document()}, "\n".join([*lines, "", str(estimate)])
 
 
 def _settings(options: Mapping[str, Any], header: Sequence[str]) -> dict[str, Any]:

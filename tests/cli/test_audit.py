@@ -62,6 +62,15 @@ def test_several_columns_each_by_itself():
     refused(*options, "--ordered", "none,cold,flu", pieces=("--ordered", "no column"))
 
 
+def test_uniqueness_in_the_population():
+    options = ("audit", "t.csv", *ROLES, "--fraction", 0.2, "--bootstrap", 0)
+    estimate = audited(people(), people()).uniqueness(0.2)
+    assert say(*options).out.strip().endswith(str(estimate))
+    assert report(*options)["uniqueness"] == estimate.document()
+    assert str(estimate) in say(*options, "--each").out
+    refused(*options[:-4], "--fraction", 2, pieces=("--fraction",))
+
+
 def test_wildcards():
     table = people()
     table.loc[::7, "sex"] = None

@@ -41,6 +41,7 @@ from cvxprivacy.model.one_symbol import (
 )
 from cvxprivacy.sdc.risk.estimators import Information, estimated
 from cvxprivacy.sdc.risk.individual import re_identification
+from cvxprivacy.sdc.risk.uniqueness import PopulationUniqueness
 from cvxprivacy.sdc.risk.wildcards import MATCHED, matched
 from cvxprivacy.validation import generator, integer, one_of
 
@@ -377,6 +378,17 @@ class Findings:
         """
         before, after = (int(of.joint.sum()) for of in (self.original, self.released))
         return measures.ClassSizes.of(self.released.joint, max(0, before - after))
+
+    def uniqueness(self, fraction: float) -> PopulationUniqueness:
+        """Estimate which share of a population the released key tells apart.
+
+        Parameters
+        ----------
+        fraction : float
+            Share of the population that the table is a random sample of, in (0, 1].
+        """
+        sizes = self.released.joint.sum(axis=0).astype(np.int64)
+        return PopulationUniqueness.of_sizes(sizes, fraction)
 
     @property
     def re_identified(self) -> float:
