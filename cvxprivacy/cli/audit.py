@@ -58,7 +58,7 @@ __all__ = ["audit"]
 )
 @click.option(
     "--fraction",
-    type=float,
+    type=click.FloatRange(0, 1, min_open=True),
     metavar="SHARE",
     help="Share of the population that is in the table: which share of it the key tells apart is "
     "estimated, by the models of Zayatz, Pitman and the slide negative binomial.",

@@ -10,6 +10,7 @@ two classes may match a third one without matching each other.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ __all__ = ["MATCHED", "convention", "matched"]
 
 MATCHED = "a missing value matches every value"
 _MOST = 2**62  # combinations of values that one whole number tells apart
+_PATTERNS = 1_000  # of missing values, beyond which their pairs take more than the classes do
 
 Codes = npt.NDArray[np.int64]
 
@@ -38,9 +40,10 @@ def matched(
 ) -> npt.NDArray[np.float64]:
     """Return, for each class of a key, what the classes compatible with it have, itself among them.
 
-    Classes that miss values in the same columns are taken together.  Those of two such patterns
-    are compared in the columns where neither misses one: n log n time for each pattern, and no
-    more memory than the classes take.
+    Classes that miss values in the same columns are taken together, and those of two such patterns
+    compared in the columns where neither misses one: the values there are numbered once for all
+    pairs of patterns with these columns in common.  Of more than a thousand patterns the classes
+    are compared one by one.
 
     Parameters
     ----------
@@ -62,15 +65,23 @@ def matched(
     table = np.array([codes(column) for column in zip(*rows, strict=True)])
     there = np.array([[v is not None for v in column] for column in zip(*rows, strict=True)])
     patterns, pattern = np.unique(there.T, axis=0, return_inverse=True)
+    if len(patterns) > _PATTERNS:
+        return _one_by_one(table, there, masses)
     places = [np.flatnonzero(pattern.ravel() == p) for p in range(len(patterns))]
-    total = np.zeros_like(masses)
-    for mine, asking in zip(patterns, places, strict=True):
-        common, alike = np.unique(patterns & mine, axis=0, return_inverse=True)
-        for at, shared in enumerate(common):
-            answering = np.concatenate([places[p] for p in np.flatnonzero(alike.ravel() == at)])
-            both = _numbered(table[shared], np.concatenate([asking, answering]))
-            sums = np.bincount(both[len(asking) :], masses[answering], int(both.max()) + 1)
-            total[asking] += sums[both[: len(asking)]]
+    masks = [sum(1 << j for j, present in enumerate(row) if present) for row in patterns.tolist()]
+    pairs: dict[int, dict[int, list[int]]] = {}  # patterns and their others, by columns in common
+    for (p, mine), (q, other) in product(enumerate(masks), repeat=2):
+        pairs.setdefault(mine & other, {}).setdefault(p, []).append(q)
+    total, number = np.zeros_like(masses), np.zeros(len(masses), np.int64)
+    for common, others in pairs.items():
+        everyone = np.concatenate([places[p] for p in others])
+        columns_in_common = [j for j in range(columns) if common >> j & 1]
+        number[everyone] = _numbered(table[columns_in_common], everyone)
+        values = int(number[everyone].max()) + 1
+        for asking, answering in others.items():
+            at = np.concatenate([places[p] for p in answering])
+            sums = np.bincount(number[at], masses[at], values)
+            total[places[asking]] += sums[number[places[asking]]]
     return total
 
 
@@ -83,4 +94,17 @@ def _numbered(columns: Codes, places: Codes) -> Codes:
             joint = np.unique(joint, return_inverse=True)[1]
             values = len(joint)
         joint, values = joint * size + column, values * size
-    return joint if values <= 4 * len(joint) else np.unique(joint, return_inverse=True)[1]
+    return np.unique(joint, return_inverse=True)[1]
+
+
+def _one_by_one(
+    table: Codes, there: npt.NDArray[np.bool_], masses: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return the sums by comparing each class with all: n² time and n memory."""
+    total = np.empty_like(masses)
+    for place in range(len(masses)):
+        alike = np.ones(len(masses), bool)
+        for column in np.flatnonzero(there[:, place]):
+            alike &= (table[column] == table[column, place]) | ~there[column]
+        total[place] = masses[alike].sum()
+    return total
