@@ -66,7 +66,10 @@ from .frontiers.sweep import (
     sweep as sweep,
 )
 from .leakage.evaluated import divergence as divergence
-from .microdata.audit import audit as audit
+from .microdata.audit import (
+    audit as audit,
+    audit_each as audit_each,
+)
 from .microdata.compare import compare as compare
 from .microdata.drawn_table import release_table as release_table
 from .microdata.full_domain import (

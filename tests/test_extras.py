@@ -222,7 +222,7 @@ def test_examples_that_need_no_extra_hold(tmp_path):
 def test_an_install_is_light():
     names = {re.match(r"[\w-]+", d)[0] for d in DEPENDENCIES["dependencies"]}
     assert names == {
-        "clarabel", "click", "cvxprivacy-verifier", "cvxpy", "joblib", "lazy-loader",
+        "clarabel", "click", "cvxprivacy-verifier", "cvxpy", "highspy", "joblib", "lazy-loader",
         "matplotlib", "numpy", "python-flint", "scipy", "scs", "threadpoolctl",
     }  # fmt: skip
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +16,9 @@ from cvxprivacy.cli.outputs import described, refuse_unwritable, write_all
 from cvxprivacy.cli.recodings import mapping_files, resolved, stated
 from cvxprivacy.errors import InputError
 
+if TYPE_CHECKING:
+    from cvxprivacy.microdata.audit import Audit
+
 __all__ = ["audit"]
 
 
@@ -23,6 +26,11 @@ __all__ = ["audit"]
 @click.argument("original", type=click.Path())
 @click.argument("released", required=False, type=click.Path())
 @shared.sensitive
+@click.option(
+    "--each",
+    is_flag=True,
+    help="Several confidential columns each by itself; otherwise W is their combination.",
+)
 @shared.key("that an intruder may know; those that RELEASED lacks are suppressed.")
 @shared.bins("In RELEASED only a column of numbers is binned.")
 @shared.recoded
@@ -36,12 +44,24 @@ __all__ = ["audit"]
     "hockey-stick:1.5, earth-mover, …  By default chi-squared, squared-hellinger, "
     "guessing-probability, sibson:2, maximal-leakage-of."
 )
-@shared.missing("not counted")
+@shared.missing(
+    "not counted",
+    "wildcard",
+    "  wildcard: a letter too, but k and the individual risk count all records that agree where "
+    "neither misses a key value, as sdcMicro does.",
+)
 @click.option(
     "--weights",
     metavar="COLUMN",
     help="Survey weights, in both tables: k and distinct ℓ stay counts of records, all else is of "
     "the weighted law, and the risk of each record is estimated for the population.",
+)
+@click.option(
+    "--fraction",
+    type=click.FloatRange(0, 1, min_open=True),
+    metavar="SHARE",
+    help="Share of the population that is in the table: which share of it the key tells apart is "
+    "estimated, by the models of Zayatz, Pitman and the slide negative binomial.",
 )
 @click.option(
     "--ordered",
@@ -74,6 +94,8 @@ __all__ = ["audit"]
 def audit(
     original: str,
     released: str | None,
+    each: bool,
+    fraction: float | None,
     reading: dict[str, Any],
     report: tuple[str, ...],
     **options: Any,
@@ -89,8 +111,11 @@ def audit(
     from cvxprivacy.cli.dossier.provenance import Asked
     from cvxprivacy.cli.report import REPORTED
     from cvxprivacy.cli.table_files import open_table
-    from cvxprivacy.microdata.audit import audit as audited
+    from cvxprivacy.microdata.audit import audit as audited, audit_each
 
+    if each and report:
+        remedy = "write one for each column, with that column alone in --sensitive"
+        raise InputError("--report", "a report is of one confidential column", remedy)
     targets = report_targets(report)
     paths = [path for path in (original, released) if path is not None]
     refuse_unwritable(targets, *paths, *mapping_files(options["recoding"]))
@@ -105,21 +130,40 @@ def audit(
         )
         for table in tables
     ]
+    several = None
     try:
-        result = audited(*frames, **settings)
+        if each:
+            several = audit_each(*frames, **settings)
+        else:
+            result = audited(*frames, **settings)
     except InputError as error:
         if error.argument != "original":
             raise
         where, value = error.where, error.value
         problem, remedy = error.problem, error.remedy
         raise InputError("ORIGINAL", problem, remedy, where=where, value=value) from None
+    if several is not None:
+        first = next(iter(several.values()))
+        say(*_estimated(first, fraction, several.document(letters=False), [str(several)]))
+        sys.exit(0 if several.holds else 1)
     house = House.of(targets, original)
     asked = Asked(arguments(), click.get_current_context().command, original, tables[0], house)
     write_all(report_outputs(targets, lambda: audit_facts(asked, result, released)), house)
     document = {**result.document(letters=False), "files": targets}
-    say(document, "\n".join([str(result), *described(targets, dict.fromkeys(targets, REPORTED))]))
+    lines = [str(result), *described(targets, dict.fromkeys(targets, REPORTED))]
+    say(*_estimated(result, fraction, document, lines))
     if not result.holds:
         sys.exit(1)
+
+
+def _estimated(
+    result: Audit, fraction: float | None, document: dict[str, Any], lines: Sequence[str]
+) -> tuple[dict[str, Any], str]:
+    """Return a document and its text, with the population's uniqueness where it is asked for."""
+    if fraction is None:
+        return document, "\n".join(lines)
+    estimate = result.uniqueness(fraction)
+    return document | {"uniqueness": estimate.document()}, "\n".join([*lines, "", str(estimate)])
 
 
 def _settings(options: Mapping[str, Any], header: Sequence[str]) -> dict[str, Any]:

@@ -101,10 +101,14 @@ def recoded(command: Command) -> Command:
     return run
 
 
-def missing(dropped: str) -> Decorator:
-    """Add the option for missing values; ``dropped`` says what becomes of their records."""
+def missing(dropped: str, *more: str) -> Decorator:
+    """Add the option for missing values; ``dropped`` says what becomes of their records.
+
+    ``more`` are a further convention and what it means.
+    """
     kinds = f"an error, a letter of their own, or the record is {dropped}"
-    return choice("--missing", ["refuse", "level", "drop"], f"Missing values: {kinds}.")
+    values = ["refuse", "level", "drop", *more[:1]]
+    return choice("--missing", values, f"Missing values: {kinds}.{''.join(more[1:])}")
 
 
 def as_json(more: str = "") -> Decorator:

@@ -13,6 +13,7 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, FloatArray, floats as exact_floats, fractions, over, written
 from cvxprivacy.frozen import owned
 from cvxprivacy.leakage.base import Face, Places, beyond
+from cvxprivacy.leakage.network import worth
 from cvxprivacy.leakage.polyhedral import Polyhedral, Recourse
 from cvxprivacy.validation import one_of, table
 from cvxprivacy_verifier.transport import plan
@@ -165,7 +166,10 @@ class EarthMover(Polyhedral):
         elif isinstance(self.ground, str):
             costs = np.abs(beyond(joint, reference)).sum(axis=0) / 2
         else:
-            costs = (self.inside(self.scores(joint, reference), reference) * joint).sum(axis=0)
+            prices = worth(self._floats, joint, joint.sum(axis=0) * reference[:, None])
+            unsure = np.isnan(prices[:1]).any(axis=0)
+            prices[:, unsure] = self.scores(joint[:, unsure], reference)
+            costs = (self.inside(prices, reference) * joint).sum(axis=0)
         return costs
 
     def between(self, p: FloatArray, q: FloatArray) -> float:

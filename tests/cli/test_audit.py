@@ -44,6 +44,45 @@ def test_the_command_says_what_python_says():
     assert "at 95%" in again[0]
 
 
+def test_several_columns_each_by_itself():
+    table = people().assign(debts=lambda t: t["age"] % 3 == 0)
+    table.to_csv("t.csv", index=False)
+    options = ("audit", "t.csv", "--sensitive", "ill,debts", "--key", "age,sex", "--each",
+               "--bins", "age=20", "--bootstrap", 0, "--criterion", "LDiversity=1.88")  # fmt: skip
+    how = {"key": ["age", "sex"], "bins": {"age": 20}, "criteria": [cpv.LDiversity(1.88)]}
+    expected = cpv.audit_each(table, sensitive=["ill", "debts"], **how)
+    assert [of.holds for of in expected.values()] == [False, True]
+    assert say(*options, code=1).out.strip() == str(expected)
+    document = report(*options, code=1)
+    assert document["holds"] is False
+    assert document["audits"]["ill"]["holds"] is False
+    assert "letters" not in document["audits"]["ill"]
+    say(*options[:-2])
+    refused(*options, "--report", "a.html", pieces=("--report", "one confidential column"))
+    refused(*options, "--ordered", "none,cold,flu", pieces=("--ordered", "no column"))
+
+
+def test_uniqueness_in_the_population():
+    options = ("audit", "t.csv", *ROLES, "--fraction", 0.2, "--bootstrap", 0)
+    estimate = audited(people(), people()).uniqueness(0.2)
+    assert say(*options).out.strip().endswith(str(estimate))
+    assert report(*options)["uniqueness"] == estimate.document()
+    assert str(estimate) in say(*options, "--each").out
+    refused(*options[:-4], "--fraction", 2, pieces=("--fraction",))
+
+
+def test_wildcards():
+    table = people()
+    table.loc[::7, "sex"] = None
+    table.to_csv("t.csv", index=False)
+    options = ("audit", "t.csv", *ROLES, "--missing", "wildcard", "--bootstrap", 0)
+    wild, level = (audited(table, table, missing=how) for how in ("wildcard", "level"))
+    assert wild.measures["k"].average > level.measures["k"].average
+    assert report(*options)["measures"]["k"]["average"] == wild.measures["k"].average
+    options = ("release", "t.csv", *ROLES, "--budget", 0.1, "--missing", "wildcard", "--out", "o")
+    refused(*options, pieces=("--missing",))
+
+
 def test_what_is_printed_helps_nobody_to_guess_a_seed():
     """It may be that of the release: NumPy's own chance of it would be tried in no time."""
     printed = say(*BOTH, "--bootstrap", 20, "--seed", 3).out.strip()

@@ -22,10 +22,11 @@ from cvxprivacy.leakage.transport import order_in_words
 from cvxprivacy_verifier import verify
 from cvxprivacy_verifier.balls import PRECISION, UnprovableError, ceil, floor
 from cvxprivacy_verifier.measures import measure_of
+from cvxprivacy_verifier.transport import least_cost
 from tests import referee
 from tests.claims import claimed
 from tests.leakage.derivatives import assert_derivatives
-from tests.leakage.measures import GROUND, MATRIX, MEASURES, in_cvxpy, kinds_of
+from tests.leakage.measures import GROUND, MATRIX, MEASURES, in_cvxpy, kinds_of, moved
 from tests.lengths import rest_at_length, some_at_length
 from tests.microdata.helpers import standing
 from tests.second_checker import check
@@ -480,6 +481,44 @@ def test_measures_are_values() -> None:
     mover = cpv.leakage.EarthMover(ground)
     ground[0, 1] = 9.0
     assert mover.ground[0, 1] == 1.0
+
+
+# ---- the earth mover's distance of many values -----------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_earth_movers_distance_by_linear_programs(seed: int) -> None:
+    """Of points, of squares (a third may be on the way), of costs both ways or of many sizes."""
+    rng = np.random.default_rng(seed)
+    size, letters = int(rng.integers(2, 9)), int(rng.integers(2, 5))
+    points = rng.random((size, 2))
+    apart = np.linalg.norm(points[:, None] - points, axis=2)
+    law = rng.dirichlet(np.full(size * letters, 0.4)).reshape(size, letters)
+    law[0] += 0.01  # no value is without mass
+    law[:, -1] *= seed % 3  # a letter may be
+    law[:, 0] = law.sum(axis=1)  # and one tells less than the others
+    law /= law.sum()
+    prior = [arb(float(mass)) for mass in law.sum(axis=1)]
+    off = 1 - np.eye(size)
+    wide = 10.0 ** rng.integers(-8, 8, (size, size)) * off
+    for ground in (apart, apart**2, rng.random((size, size)) * off, wide):
+        outcome = cpv.leakage.EarthMover(ground).total(law)
+        if ground is not wide:  # there the linear programs are far off
+            assert outcome == pytest.approx(moved(law, ground), rel=1e-8, abs=1e-12)
+        proved, costs = arb(0), [[arb(float(c)) for c in row] for row in ground]
+        for column in law.T[law.any(axis=0)]:
+            supply = [arb(float(mass)) for mass in column]
+            proved += least_cost(supply, [sum(supply) * p for p in prior], costs)
+        near = 1e-15 + 1e-9 * proved.upper()
+        assert proved.lower() - near <= outcome <= proved.upper() + near
+
+
+def test_the_earth_movers_distance_of_sixty_values_on_a_line() -> None:
+    rng = np.random.default_rng(2)
+    law = rng.dirichlet(np.ones(60 * 10)).reshape(60, 10)
+    line = np.abs(np.subtract.outer(range(60), range(60))) / 59
+    by_name = cpv.leakage.EarthMover("ordered").total(law)
+    assert cpv.leakage.EarthMover(line).total(law) == pytest.approx(by_name, rel=1e-12)
 
 
 # ---- what was found by attack ----------------------------------------------------------------

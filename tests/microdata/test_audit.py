@@ -18,6 +18,7 @@ from cvxprivacy.criteria.counts import disclosure, entropy_diversity, leaked
 from cvxprivacy.leakage import EarthMover
 from cvxprivacy.microdata import measures
 from cvxprivacy.model.information import miller_madow, mutual_information
+from cvxprivacy.sdc.risk import individual_risk
 from tests.engines import KINDS, LAZY, collected, column, converted, duckdb, pa
 from tests.leakage.measures import MEASURES
 from tests.lengths import rest_at_length
@@ -53,6 +54,98 @@ def test_measures_that_are_asked_for():
     assert result.measure("k") is result.measures["k"]
     for name in ("c at l=0", "c at l=", "c at l=2.5", "beta at l=2", 3):
         assert "alpha" in str(refusal("measure", result.measure, name))
+
+
+def test_several_columns_each_by_itself():
+    table = people().assign(pay=lambda t: t["age"] * 10, debts=lambda t: t["age"] % 3)
+    released = coarse(table)
+    how = {"key": ["age", "sex"], "criteria": CRITERIA, "missing": "wildcard"}
+    orders = {"ill": ["none", "cold", "flu"], "pay": None}
+    audits = cpv.audit_each(
+        table, released, sensitive=["ill", "pay", "debts"], bins={"pay": 200},
+        groups={"debts": {0: "none", 1: "some", 2: "some"}}, ordered=orders, **how,
+    )  # fmt: skip
+    alone = {
+        "ill": cpv.audit(table, released, sensitive="ill", ordered=orders["ill"], **how),
+        "pay": cpv.audit(table, released, sensitive="pay", bins={"pay": 200}, **how),
+        "debts": cpv.audit(
+            table, released, sensitive="debts", groups={"debts": {0: "none", 1: "some", 2: "some"}},
+            **how,
+        ),
+    }  # fmt: skip
+    assert list(audits) == list(alone)
+    assert len(audits) == 3
+    for name, of in alone.items():
+        assert audits[name].document() == of.document()
+    distances = [of.measures["I1"].worst for of in alone.values()]
+    assert audits.worst("I1") == max(distances)
+    assert audits.worst("c at l=4") == math.inf
+    assert audits.worst("entropy l") == min(of.measures["entropy l"].worst for of in alone.values())
+    assert audits.holds == all(of.holds for of in alone.values())
+    row = next(line for line in str(audits).splitlines() if "divergence I1" in line)
+    assert row.split()[-3:] == [f"{value:.4g}" for value in distances]
+    ordered = next(line for line in str(audits).splitlines() if "ordered distance" in line)
+    assert ordered.split().count("–") == 1  # of debts, which are in no order
+    joint = cpv.audit(table, released, sensitive=["ill", "debts"], key=["age", "sex"])
+    assert len(joint.released.w) > 4
+    both = {"sensitive": ["ill", "debts"], "key": "sex"}
+    refusal("ordered", cpv.audit_each, table, **both, ordered=["none", "cold", "flu"])
+    refusal("ordered", cpv.audit_each, table, **both, ordered={"sex": True})
+    refusal("bins", cpv.audit_each, table, **both, bins={"wage": 10})
+    refusal("sensitive", cpv.audit_each, table, key="sex", sensitive=["ill", "ill"])
+    refusal("sensitive", cpv.audit_each, table, key="sex", sensitive=["ill", "wage"])
+    refusal("column", audits.__getitem__, "wage")
+    assert cpv.audit_each(table, key="sex", sensitive="ill")["ill"].letters == ["f", "m"]
+
+
+def test_class_sizes_of_what_is_released():
+    """Classes of three and two; of six records one was suppressed, and one has not W of most."""
+    frame = pd.DataFrame({"age": [*"aaabbc"], "ill": [*"xyxyyx"]})
+    result = cpv.audit(frame, frame[:5], key="age", sensitive="ill")
+    of = result.classes
+    assert (of.number, of.least, of.greatest, of.suppressed) == (2, 2, 3, 1)
+    assert (of.average, of.normalised) == (2.5, 1.25)
+    assert (of.discernibility, of.classification) == (9 + 4 + 6, 2 / 6)
+    words = "2 to 3 records, 2.5 on average, 1.25 times the least; 1 suppressed"
+    assert result.facts["classes"] == words
+    assert "discernibility 19; classification metric 0.3333" in str(result)
+    assert result.document()["classes"]["discernibility"] == 19
+    mistakes = 1 - result.measures["guessing probability"].average  # of those released
+    assert of.classification == pytest.approx((5 * mistakes + 1) / 6)
+    alone = cpv.audit(frame, key="age", sensitive="ill").classes
+    assert (alone.suppressed, alone.discernibility) == (0, 9 + 4 + 1)
+    assert cpv.audit(frame[:5], frame, key="age", sensitive="ill").classes.suppressed == 0
+
+
+def test_missing_key_values_as_wildcards():
+    """Five records, of which one withholds its sex: it may be in either class of its age."""
+    frame = pd.DataFrame({
+        "age": [1, 1, 1, 2, 2], "sex": ["f", "m", None, "f", "f"], "ill": [*"xyxyy"],
+        "w": [10.0, 20.0, 30.0, 2.0, 3.0],
+    })  # fmt: skip
+    how = {"key": ["age", "sex"], "sensitive": "ill", "criteria": [cpv.KAnonymity(2)]}
+    level = cpv.audit(frame, **how, missing="level")
+    assert level.measures["k"].worst == 1
+    assert not level.holds
+    wild = cpv.audit(frame, **how, missing="wildcard")
+    assert dict(zip(wild.letters, wild.measures["k"].values, strict=True)) == {
+        (1, "f"): 2, (1, "m"): 2, (1, None): 3, (2, "f"): 2,
+    }  # fmt: skip
+    assert wild.per_record("individual risk").tolist() == [1 / 2, 1 / 2, 1 / 3, 1 / 2, 1 / 2]
+    assert wild.re_identified == pytest.approx(7 / 3)
+    assert wild.measures["k"].records == 4
+    assert wild.holds
+    assert "every value" in str(wild)
+    assert (
+        wild.measures["distinct l"].values.tolist() == level.measures["distinct l"].values.tolist()
+    )
+    weighted = cpv.audit(frame, **how, missing="wildcard", weights="w")
+    risks = individual_risk(frame, how["key"], "w", missing="wildcard")
+    assert weighted.per_record("individual risk") == pytest.approx(risks.per_record())
+    assert risks.population.tolist() == [40, 50, 60, 5]
+    assert "wildcard" in str(refusal("missing", cpv.audit, frame, **how, missing="joker"))
+    refusal("missing", cpv.DiscreteSource.from_table, frame, key="sex", sensitive="ill",
+            missing="wildcard")  # fmt: skip
 
 
 def test_every_measure_is_of_the_counts():

@@ -37,6 +37,24 @@ def records_of(counts):
     ]  # fmt: skip
 
 
+@given(TABLES, st.integers(0, 9))
+def test_class_sizes_by_their_definitions(counts, suppressed):
+    """As pycanon states them: Σ |EC|² + |DB|² − |DB||DB'|, |DB'|/(k |EC|), mean penalty."""
+    records = records_of(counts)
+    groups = [[w for w, y in records if y == x] for x in range(counts.shape[1])]
+    total, sizes = len(records) + suppressed, [len(group) for group in groups]
+    penalty = sum(len(group) - max(Counter(group).values()) for group in groups) + suppressed
+    of = measures.ClassSizes.of(counts, suppressed)
+    assert of.discernibility == sum(n * n for n in sizes) + total**2 - total * len(records)
+    assert of.discernibility == measures.discernibility(sizes, suppressed)
+    assert (of.number, of.least, of.greatest) == (len(groups), min(sizes), max(sizes))
+    assert of.average == pytest.approx(len(records) / len(groups))
+    assert of.normalised == pytest.approx(len(records) / (min(sizes) * len(groups)))
+    assert measures.average_class_size([*sizes, 0], 3) == pytest.approx(of.average / 3)
+    assert of.classification == pytest.approx(penalty / total)
+    assert of.suppressed == suppressed
+
+
 @given(TABLES)
 def test_definitions_on_the_records(counts):
     records = records_of(counts)

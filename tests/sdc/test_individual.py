@@ -11,8 +11,9 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import nbinom
 
-from cvxprivacy.sdc.risk import individual_risk
+from cvxprivacy.sdc.risk import individual_risk, wildcards
 from cvxprivacy.sdc.risk.individual import re_identification
+from cvxprivacy.sdc.risk.wildcards import matched
 from tests.engines import KINDS, converted
 from tests.microdata.helpers import refusal
 
@@ -139,3 +140,96 @@ def test_missing_values_and_refusals():
     polars = pytest.importorskip("polars", reason="the extra `tables` is not installed")
     lazy = individual_risk(polars.from_pandas(people()).lazy(), "sex")
     refusal("frame", lazy.per_record)
+
+
+# ---- missing values as wildcards ---------------------------------------------------------
+
+WEIGHTS = [18.0, 45.5, 39.0, 17.0, 92.0, 8.0, 123.5, 51.0]
+ABC = {"A": [2, 3, 2, 2, 3, 3, 1, 2], "B": [3, 3, 3, 3, 3, 3, 4, 3]}
+NONE = [None] * 8
+# What sdcMicro's own tests expect (tests/testthat/test_freqCalc.R): key, fk, Fk
+COUNTED = [
+    (
+        ABC | {"C": [1, 3, 1, 2, 1, 1, 1, 1]},
+        [3, 1, 3, 1, 2, 2, 1, 3], [108, 45.5, 108, 17, 100, 100, 123.5, 108],
+    ),
+    (
+        ABC | {"C": [1, 3, None, 2, 1, 1, None, 1]},
+        [3, 1, 4, 2, 2, 2, 1, 3], [108, 45.5, 125, 56, 100, 100, 123.5, 108],
+    ),
+    (
+        {"A": [2, 3, None, 2, 3, 3, 1, 2], "B": [3, 3, None, 3, 3, 3, 4, 3], "C": NONE},
+        [4, 4, 8, 4, 4, 4, 2, 4], [125, 184.5, 394, 125, 184.5, 184.5, 162.5, 125],
+    ),
+    (
+        {"A": [2, 3, None, 2, 1, None, 1, 2]},
+        [5, 3, 8, 5, 4, 8, 4, 5], [133, 92.5, 394, 133, 262.5, 394, 262.5, 133],
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("key", "matches", "population"), COUNTED)
+@pytest.mark.parametrize("kind", ["pandas", *KINDS[1:2]])
+def test_wildcards_as_sdc_micro_counts_them(kind, key, matches, population):
+    table = pd.DataFrame(key, dtype=object).assign(w=WEIGHTS)
+    table[list(key)] = table[list(key)].astype("Int64")
+    columns = list(key)
+    risks = individual_risk(converted(kind, table), columns, "w", missing="wildcard")
+    assert (1 / risks.per_record(sample=True)).round(9).tolist() == matches
+    assert risks.per_record() == pytest.approx(re_identification(matches, population), rel=1e-12)
+    assert risks.records.sum() == 8
+    assert risks.persons == 394
+    assert "394 persons" in str(risks)
+    assert ("every value" in str(risks)) == (table[columns].isna().any(axis=None))
+    assert risks.document()["classes"][0]["matches"] == risks.matches[0]
+    assert risks.expected == pytest.approx(risks.per_record().sum())
+    plain = individual_risk(table, columns, missing="wildcard")
+    assert plain.per_record().tolist() == (1 / np.array(matches)).tolist()
+    assert plain.persons is None
+
+
+def test_the_risks_of_sdc_micro_with_wildcards():
+    """Its own tests (tests/testthat/test_indivRisk.R, exact)."""
+    key = {"A": [2, 3, 2, 2, 3, 3, 1, None], "B": ABC["B"], "C": [1, 3, None, 2, 1, 1, None, 1]}
+    table = pd.DataFrame(key).assign(w=WEIGHTS)
+    risks = individual_risk(table, ["A", "B", "C"], "w", missing="wildcard")
+    f = (1 / risks.per_record(sample=True)).round(9)
+    assert f.tolist() == [3, 1, 4, 2, 3, 3, 1, 5]
+    expected = [0.013552968, 0.085791288, 0.010504889, 0.032466112, 0.009756889]
+    expected += [0.009756889, 0.039316254, 0.005962551]
+    assert risks.per_record() == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("patterns", [1, 1_000])
+@pytest.mark.parametrize("seed", range(20))
+def test_wildcards_by_comparing_all_pairs(seed, patterns, monkeypatch):
+    monkeypatch.setattr(wildcards, "_PATTERNS", patterns)  # beyond which they are not paired
+    rng = np.random.default_rng(seed)
+    columns, many = int(rng.integers(1, 6)), int(rng.integers(1, 60))
+    rows = rng.integers(0, 3, (many, columns)).astype(object)
+    rows[rng.random(rows.shape) < rng.choice([0.1, 0.5])] = None
+    letters = list(dict.fromkeys(map(tuple, rows.tolist())))
+    masses = rng.integers(1, 9, len(letters)).astype(float)
+    expected = [
+        sum(
+            mass
+            for other, mass in zip(letters, masses, strict=True)
+            if all(a is None or b is None or a == b for a, b in zip(letter, other, strict=True))
+        )
+        for letter in letters
+    ]
+    alone = [letter[0] for letter in letters] if columns == 1 else letters
+    assert matched(alone, columns, masses).tolist() == expected
+
+
+def test_wildcards_of_more_values_than_a_number_tells_apart():
+    """40 columns of 20 values: 20⁴⁰ combinations."""
+    rng = np.random.default_rng(1)
+    rows = rng.integers(0, 20, (60, 40)).astype(object)
+    rows[30:] = rows[:30]
+    rows[30:][rng.random((30, 40)) < 0.2] = None
+    assert matched(list(map(tuple, rows.tolist())), 40, np.ones(60)).tolist() == [2.0] * 60
+
+
+def test_a_convention_that_is_none_is_refused():
+    assert "wildcard" in str(refusal("missing", individual_risk, people(), "sex", missing="any"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 
@@ -77,6 +78,41 @@ def test_a_constant_column_of_any_size_changes_no_link():
     y = x + rng.normal(size=x.shape) * 0.01
     wide = [np.column_stack([data, np.full(100, 1e12)]) for data in (x, y)]
     assert distance_linkage(*wide) == pytest.approx(distance_linkage(x, y))
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("p", [1, 2, 3])
+def test_one_to_one_linkage_by_all_permutations(seed, p):
+    """The mean over all bijections of the least sum of squares; some records are equal."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(6, p))
+    y = x + rng.normal(size=(6, p))
+    if seed % 2:
+        y[[0, 1, 2]], x[4] = y[[0, 1, 2]].mean(axis=0), x[5]
+    apart = ((y[:, None] - x) ** 2).sum(axis=2)
+    every = [np.array(order) for order in itertools.permutations(range(6))]
+    costs = np.array([apart[np.arange(6), order].sum() for order in every])
+    best = np.flatnonzero(costs <= costs.min() + 1e-9)
+    expected = np.mean([(every[i] == np.arange(6)).mean() for i in best])
+    outcome = distance_linkage(x, y, standardize=False, one_to_one=True)
+    assert outcome == pytest.approx(expected)
+    shuffled = rng.permutation(6)
+    again = distance_linkage(x[shuffled], y[shuffled], standardize=False, one_to_one=True)
+    assert again == pytest.approx(outcome)
+
+
+def test_one_to_one_linkage_of_many_records():
+    x = np.random.default_rng(3).normal(size=(20_000, 1))
+    assert distance_linkage(x, 2 * x + 1, one_to_one=True) == 1.0  # the order is kept
+    error = refusal("masked", distance_linkage, np.hstack([x, x]), np.hstack([x, x]),
+                    one_to_one=True)  # fmt: skip
+    assert "draw 5,000" in str(error)
+    table = np.random.default_rng(4).normal(size=(300, 2))
+    masked = table + 0.3 * np.random.default_rng(5).normal(size=(300, 2))
+    shares = [distance_linkage(table, masked, one_to_one=how) for how in (False, True)]
+    assert 0.1 < shares[0] < shares[1]
+    nobody = distance_linkage(table, table.mean(axis=0) + 0 * table, one_to_one=True)
+    assert nobody == pytest.approx(1 / 300)
 
 
 @pytest.mark.long

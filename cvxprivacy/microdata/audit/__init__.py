@@ -2,5 +2,6 @@
 
 from cvxprivacy.microdata.audit.findings import Leaked, Measure, Verdict
 from cvxprivacy.microdata.audit.report import Audit, audit
+from cvxprivacy.microdata.audit.several import Audits, audit_each
 
-__all__ = ["Audit", "Leaked", "Measure", "Verdict", "audit"]
+__all__ = ["Audit", "Audits", "Leaked", "Measure", "Verdict", "audit", "audit_each"]

@@ -41,6 +41,8 @@ from cvxprivacy.model.one_symbol import (
 )
 from cvxprivacy.sdc.risk.estimators import Information, estimated
 from cvxprivacy.sdc.risk.individual import re_identification
+from cvxprivacy.sdc.risk.uniqueness import PopulationUniqueness
+from cvxprivacy.sdc.risk.wildcards import MATCHED, matched
 from cvxprivacy.validation import generator, integer, one_of
 
 __all__ = [
@@ -157,6 +159,9 @@ class CountedLetters(FrozenFields):
         Rows in the order of the values of W, where that is known.
     original : ndarray, shape (|W|, |X|), or None
         The same rows of the original.
+    matches, persons : ndarray, shape (|X̃|,)
+        Records that may have each letter, and their weights: more than its own where missing
+        values are wildcards.
     """
 
     counts: npt.NDArray[np.float64]
@@ -166,6 +171,8 @@ class CountedLetters(FrozenFields):
     prior: npt.NDArray[np.float64] | None
     order: list[int] | None
     original: npt.NDArray[np.float64] | None
+    matches: npt.NDArray[np.float64]
+    persons: npt.NDArray[np.float64]
 
     @classmethod
     def of(
@@ -174,6 +181,7 @@ class CountedLetters(FrozenFields):
         records: DiscreteSource,
         reference: str,
         order: Sequence[Any] | None,
+        wildcards: bool,
     ) -> CountedLetters:
         """Lay out the counts; the values are those of the table that is referred to."""
         original, released, weighted = laws.original, laws.released, laws.weights is not None
@@ -184,12 +192,16 @@ class CountedLetters(FrozenFields):
         prior = original.joint.sum(axis=1) if reference == "original" else None
         at = None if order is None else [place[value] for value in order]
         counts, counted = _rows(released, place), _rows(records, place)
-        return cls(counts, counted, weighted, w, prior, at, before)
+        sizes, persons = counted.sum(axis=0), counts.sum(axis=0)
+        if wildcards:
+            assert records.schema is not None
+            columns = len(records.schema.key)
+            sizes, persons = (matched(records.x, columns, of) for of in (sizes, persons))
+        return cls(counts, counted, weighted, w, prior, at, before, sizes, persons)
 
     def table(self, units: str) -> Counts:
         """Return what criteria are evaluated at."""
-        sizes = self.records.sum(axis=0)
-        return Counts(self.counts, units, self.prior, sizes, self.order)
+        return Counts(self.counts, units, self.prior, self.matches, self.order)
 
     def leaked(self, name: str, title: str, leakage: Leakage, units: str) -> Leaked:
         """Return a measure of leakage of the letters."""
@@ -220,12 +232,12 @@ def measured(
     """Return every measure of the letters; the ordered distance where W has an order."""
     counts, sizes, masses = table.counts, table.records.sum(axis=0), table.counts.sum(axis=0)
     prior = table.prior
-    risk, risky = re_identification(sizes, masses if table.weighted else None), "1/k"
+    risk, risky = re_identification(table.matches, table.persons if table.weighted else None), "1/k"
     distinct = measures.distinct_diversity(table.records)
     if table.weighted:
         risky = "estimate of E 1/F"
     by_name = {
-        "k": Measure("k", "k-anonymity: records", sizes, True, sizes, sizes),
+        "k": Measure("k", "k-anonymity: records", table.matches, True, sizes, sizes),
         RISK: Measure(RISK, f"individual risk: {risky}", risk, False, sizes, sizes),
         "distinct l": Measure("distinct l", DISTINCT, distinct, True, sizes, sizes),
     }
@@ -317,11 +329,12 @@ class Findings:
         units: str,
         notes: Sequence[str],
         laws: Laws,
+        wildcards: bool,
     ) -> None:
         self.original, self.released, self.units = original, released, units
         self.criteria, alike = tuple(criteria), original is released
         self.laws, rng = laws, generator(seed)
-        table = CountedLetters.of(laws, released, reference, order)
+        table = CountedLetters.of(laws, released, reference, order, wildcards)
         counts = self._counts = table.counts
 
         def information(law: DiscreteSource, table: np.ndarray) -> Information:
@@ -341,6 +354,8 @@ class Findings:
         for name, most in implied_bounds(criteria, entropy, units).items():
             self.averages[name] = Condition(mutual_information(counts, units=units), most)
         self.notes = list(notes)
+        if wildcards:
+            self.notes.append(f"k and individual risk: {MATCHED}; all else takes it as a value")
         used = [*leakage.values(), *(criterion.measure for criterion in criteria)]
         if order is None and any(of is not None and of.ordered for of in used):
             self.notes.append(order_in_words(released.names[0], table.w))
@@ -353,6 +368,27 @@ class Findings:
     def letters(self) -> list[Any]:
         """Released letters x̃."""
         return self.released.x
+
+    @property
+    def classes(self) -> measures.ClassSizes:
+        """Sizes of the released classes, with discernibility and classification metric.
+
+        They are counts of records, as the released values tell them apart.  As many records as the
+        original has more are taken to be suppressed.
+        """
+        before, after = (int(of.joint.sum()) for of in (self.original, self.released))
+        return measures.ClassSizes.of(self.released.joint, max(0, before - after))
+
+    def uniqueness(self, fraction: float) -> PopulationUniqueness:
+        """Estimate which share of a population the released key tells apart.
+
+        Parameters
+        ----------
+        fraction : float
+            Share of the population that the table is a random sample of, in (0, 1].
+        """
+        sizes = self.released.joint.sum(axis=0).astype(np.int64)
+        return PopulationUniqueness.of_sizes(sizes, fraction)
 
     @property
     def re_identified(self) -> float:

@@ -25,6 +25,7 @@ from cvxprivacy.microdata.audit.findings import RISK, STANDARD, Findings, Leaked
 from cvxprivacy.microdata.audit.pairing import COUNTED, counted, laws_of, order_of
 from cvxprivacy.sdc.risk.estimators import draws_of
 from cvxprivacy.sdc.risk.individual import ESTIMATE
+from cvxprivacy.sdc.risk.wildcards import convention
 from cvxprivacy.tables.engines import as_narwhals
 from cvxprivacy.tables.labels import written
 from cvxprivacy.tables.selection import records_with
@@ -224,6 +225,7 @@ class Audit(Findings):
             "released": {"records": source.records, **source.schema.to_dict()},
             "entropy": law.entropy(units=self.units),
             "individual_risk": self._individual_risk(),
+            "classes": asdict(self.classes),
             "l_max": self.greatest_diversity,
             "information": {
                 name: {**asdict(of), "corrected": of.corrected}
@@ -363,7 +365,8 @@ def audit(
     key : column name, or several
         X in the original.  Those that the released table lacks are suppressed; the others are X̃.
     sensitive : column name, or several
-        W.  The measures compare with its law in the released table.
+        W, the combination of several; :func:`audit_each` takes each by itself.  The measures
+        compare with its law in the released table.
     criteria : sequence of Criterion
         ``TCloseness(t)``, ``LDiversity(l)``, ``KAnonymity(k)``, ``DeltaDisclosure(delta)``.
     leakage : Leakage, or several, optional
@@ -377,8 +380,11 @@ def audit(
     groups : mapping of column to mapping or number, optional
         As for :meth:`DiscreteSource.from_table`, of the original.  A released column that holds
         the original's values is grouped likewise, one that holds groups is taken as it is.
-    missing : {"refuse", "level", "drop"}
-        A missing value is an error, is a letter, or leaves its record uncounted.
+    missing : {"refuse", "level", "drop", "wildcard"}
+        A missing value is an error, is a letter, or leaves its record uncounted.  Under
+        ``"wildcard"`` it is a letter too, but k, ``KAnonymity`` and the individual risk count the
+        records that agree where neither misses a key value, as sdcMicro does: what local
+        suppression achieves.
     weights : column name, optional
         Survey weights, in both tables.  k, distinct ℓ and the records of letters stay counts of
         records; entropies, divergences, distances, δ, β and leakage are those of the weighted law,
@@ -432,6 +438,7 @@ def audit(
     (2.0, [2])
     """
     bootstrap = draws_of(bootstrap, "bootstrap")
+    missing, wildcards = convention(missing)
     criteria = criteria_listed(criteria)
     family = by_name(STANDARD if leakage is None else leakage, "leakage")
     one_of(reference, "reference", "released", "original")
@@ -456,5 +463,6 @@ def audit(
         units=units,
         notes=notes,
         laws=laws_of(before, after, weights, original, frame),
+        wildcards=wildcards,
         frame=frame,
     )

@@ -61,6 +61,7 @@ def facts(findings: Findings) -> dict[str, str]:
         "records": f"{source.records:,}",
         "confidential": f"{source.names[0]}, {len(source.w)} values",
         "released": f"{source.names[1]}, {len(source.x):,} letters",
+        **_classes(findings),
         **_weights(findings),
         "re-identified": _re_identified(findings),
         "H(W)": f"{entropy}; ℓ_max = {findings.greatest_diversity:.4g}",
@@ -77,6 +78,18 @@ def facts(findings: Findings) -> dict[str, str]:
     if before is not after and before.corrected > 0 and alike and not biased:
         words["kept"] = f"{after.corrected / before.corrected:.1%} of I(W; X), both corrected"
     return words
+
+
+def _classes(findings: Findings) -> dict[str, str]:
+    """Say how large the released classes are, and what that costs a user."""
+    of = findings.classes
+    sizes = f"{of.least:,} to {of.greatest:,} records, {number(of.average)} on average"
+    lost = f"; {of.suppressed:,} suppressed" if of.suppressed else ""
+    metric = f"classification metric {number(of.classification)}"
+    return {
+        "classes": f"{sizes}, {number(of.normalised)} times the least{lost}",
+        "utility": f"discernibility {of.discernibility:,.0f}; {metric}",
+    }
 
 
 def _weights(findings: Findings) -> dict[str, str]:

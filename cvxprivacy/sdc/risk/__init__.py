@@ -9,16 +9,19 @@ from cvxprivacy.sdc.risk.linkage import (
     score,
 )
 from cvxprivacy.sdc.risk.population import Bound, population_bounds
+from cvxprivacy.sdc.risk.uniqueness import PopulationUniqueness, population_uniqueness
 
 __all__ = [
     "Bound",
     "EstimatedLeakage",
     "IndividualRisk",
+    "PopulationUniqueness",
     "distance_linkage",
     "estimated_leakage",
     "individual_risk",
     "interval_disclosure",
     "population_bounds",
+    "population_uniqueness",
     "probabilistic_linkage",
     "score",
 ]

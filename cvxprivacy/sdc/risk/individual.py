@@ -13,6 +13,8 @@ E 1/F = ∫₀¹ E tᶠ⁻¹ dt,
 
 which is what μ-Argus computes, and sdcMicro nearly for f > 2.  It is an estimate under a model, and
 no bound: of a class that is rare by chance it may be too low, or too high.
+
+Where missing values are wildcards, f and F̂ are of the records that are compatible with the class.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ import numpy.typing as npt
 from cvxprivacy.errors import InputError
 from cvxprivacy.extras import nw
 from cvxprivacy.frozen import FrozenFields
+from cvxprivacy.sdc.risk.wildcards import MATCHED, convention, matched
 from cvxprivacy.tables.counting import count_records
 from cvxprivacy.tables.engines import as_narwhals
 from cvxprivacy.tables.labels import written
@@ -95,9 +98,9 @@ class IndividualRisk(FrozenFields):
     letters : list
         Classes: the values of the key that occur.
     records : ndarray of int, shape (classes,)
-        f, the records of each.
+        How many records are of each.
     population : ndarray, shape (classes,), or None
-        F̂, the persons that they stand for; None without survey weights.
+        F̂, the persons that the f records stand for; None without survey weights.
     sample : ndarray, shape (classes,)
         1/f, the risk of one who knows that the person is in the table.
     risk : ndarray, shape (classes,)
@@ -108,6 +111,11 @@ class IndividualRisk(FrozenFields):
         The key columns, weights and bins.
     frame : frame
         The table as it came.
+    matches : ndarray of int, shape (classes,)
+        f: the records of each class, or, where missing values are wildcards, those that are
+        compatible with it.
+    persons : float or None
+        Sum of the survey weights.
 
     Examples
     --------
@@ -133,10 +141,12 @@ class IndividualRisk(FrozenFields):
     threshold: float
     schema: TableSchema
     frame: Any
+    matches: npt.NDArray[np.int64]
+    persons: float | None
 
     @property
     def expected(self) -> float:
-        """Expected number of records re-identified, were all of them looked up: Σ f r."""
+        """Expected number of records re-identified, were all of them looked up."""
         return float(self.records @ self.risk)
 
     @property
@@ -186,8 +196,8 @@ class IndividualRisk(FrozenFields):
         """Return it as JSON holds it."""
         sizes = [None] * len(self.letters) if self.population is None else self.population.tolist()
         rows = zip(
-            self.letters, self.records.tolist(), sizes, self.sample.tolist(), self.risk.tolist(),
-            strict=True,
+            self.letters, self.records.tolist(), self.matches.tolist(), sizes,
+            self.sample.tolist(), self.risk.tolist(), strict=True,
         )  # fmt: skip
         return {
             "key": list(self.schema.key), "weights": self.schema.weights,
@@ -196,10 +206,10 @@ class IndividualRisk(FrozenFields):
             "threshold": self.threshold, "above": self.above,
             "classes": [
                 {
-                    "letter": written(x, lenient=True), "records": f, "population": size,
-                    "sample_risk": sample, "risk": r,
+                    "letter": written(x, lenient=True), "records": records, "matches": f,
+                    "population": size, "sample_risk": sample, "risk": r,
                 }
-                for x, f, size, sample, r in rows
+                for x, records, f, size, sample, r in rows
             ],
         }  # fmt: skip
 
@@ -207,7 +217,7 @@ class IndividualRisk(FrozenFields):
         return f"IndividualRisk({int(self.records.sum()):,} records, {len(self.letters):,} classes)"
 
     def __str__(self) -> str:
-        size, unique = int(self.records.sum()), int((self.records == 1).sum())
+        size, unique = int(self.records.sum()), int((self.matches == 1).sum())
         shares = [f"{100 * share:.3g}%" for share in (self.rate, self.above / size)]
         model = ESTIMATE
         if self.population is None:
@@ -216,9 +226,11 @@ class IndividualRisk(FrozenFields):
             f"individual risk by {', '.join(self.schema.key)}: {model}",
             f"  records          {size:,} in {len(self.letters):,} classes, {unique:,} unique",
         ]
-        if self.population is not None:
-            stand = f"{self.population.sum():,.0f} persons (Σ {self.schema.weights})"
+        if self.persons is not None:
+            stand = f"{self.persons:,.0f} persons (Σ {self.schema.weights})"
             lines.append(f"  population       {stand}")
+        if (self.matches != self.records).any():
+            lines.append(f"  wildcards        {MATCHED}")
         return "\n".join([
             *lines,
             f"  re-identified    {self.expected:.4g} records expected, {shares[0]} of them",
@@ -249,8 +261,9 @@ def individual_risk(
         Without them the risk is 1/f.
     bins : mapping of column to width or edges, optional
         Numbers cut into intervals, as in ``from_table``.
-    missing : {"refuse", "level", "drop"}
-        A missing value is an error, is a letter, or leaves its record uncounted.
+    missing : {"refuse", "level", "drop", "wildcard"}
+        A missing value is an error, is a letter, leaves its record uncounted, or matches every
+        value: a record's class is then all records that agree with it where neither misses one.
     threshold : float
         In [0, 1): records above it are counted.
 
@@ -273,19 +286,27 @@ def individual_risk(
     ([0.017, 0.017, 0.297], 0.331)
     """
     threshold = number(threshold, "threshold", below=1.0)
+    counted, wild = convention(missing)
     schema = TableSchema.of(
-        frame, sensitive=None, key=key, side=None, weights=weights, bins=bins, missing=missing
+        frame, sensitive=None, key=key, side=None, weights=weights, bins=bins, missing=counted
     )
     counts = count_records(replace(schema, weights=None), frame, most=MOST_CELLS)
     letters = counts.ordered(schema.key, 0)
     place = {letter: i for i, letter in enumerate(letters)}
     rows = [place[letter] for (letter,) in counts.cells]
-    records, population = np.zeros(len(letters)), None
+    records, population, persons = np.zeros(len(letters)), None, None
     records[rows] = counts.masses
     if weights is not None:
         population = np.zeros(len(letters))
         weighted = count_records(schema, frame, most=MOST_CELLS)
         population[[place[letter] for (letter,) in weighted.cells]] = weighted.masses
-    risk = re_identification(records, population)
-    f = records.astype(np.int64)
-    return IndividualRisk(letters, f, population, 1 / records, risk, threshold, schema, frame)
+        persons = float(population.sum())
+    f = records
+    if wild:
+        f = matched(letters, len(schema.key), records)
+        if population is not None:
+            population = matched(letters, len(schema.key), population)
+    return IndividualRisk(
+        letters, records.astype(np.int64), population, 1 / f, re_identification(f, population),
+        threshold, schema, frame, f.astype(np.int64), persons,
+    )  # fmt: skip
