@@ -2,28 +2,34 @@
 
     python -m venv peers && . peers/bin/activate
     pip install -e ./verifier -e ".[tables]" -r benchmarks/peers/requirements.txt
-    python -m benchmarks.peers              # all that are installed; or: dit qif pycanon pot arx
+    python -m benchmarks.peers              # all of them; or some: dit qif pycanon pot arx
+    python -m benchmarks.peers --examples   # with the first case of each line that differs
 
-ARX runs where ``ARX_CLASSPATH`` names its jar (libarx-….jar of its releases) and java is there.
+ARX is asked where java is there and ``ARX_CLASSPATH`` names its jar (libarx of its releases).
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import io
+import re
 import sys
 import time
 import warnings
+from pathlib import Path
 
 from .tally import HEAD
 
 PEERS = ("dit", "qif", "pycanon", "pot", "arx")
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "peers.md"
 
 
-def main(names: list[str]) -> int:
+def main(names: list[str], *, examples: bool) -> int:
     """Print the table; return how often this package was wrong."""
     warnings.simplefilter("ignore")
     print(HEAD)
-    wrong, notes, examples = 0, [], []
+    wrong, cases, notes, differences = 0, 0, [], []
     for name in names or PEERS:
         start = time.perf_counter()
         try:
@@ -35,16 +41,31 @@ def main(names: list[str]) -> int:
         for line in lines:
             print(line.row(name), flush=True)
             wrong += line.wrong
+            cases += len(line.agreement)
             if line.example:
-                examples.append(f"{name}, {line.quantity}: {line.example}")
+                differences.append(f"{name}, {line.quantity}: {line.example}")
         notes += getattr(peer, "NOTES", [])
         print(f"{name}: {time.perf_counter() - start:.0f} s", file=sys.stderr)
-    print(f"\nnumbers of this package that are wrong: {wrong}")
+    print(f"\nof {cases:,} cases this package is wrong in {wrong}")
     print("\n".join(notes))
-    if "--examples" in sys.argv:
-        print("\nthe first difference of each line:", *examples, sep="\n")
+    if examples:
+        print("\nthe first difference of each line:", *differences, sep="\n")
     return wrong
 
 
+def scripts() -> None:
+    """Run the peers' scripts that the page shows beside those of this package."""
+    shown = re.findall(r"^```py\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S)
+    for script in shown:
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            exec(script, {})
+        assert printed.getvalue(), script
+    print(f"{len(shown)} scripts of {PAGE.name} run")
+
+
 if __name__ == "__main__":
-    sys.exit(min(main([name for name in sys.argv[1:] if name in PEERS]), 1))
+    asked = [name for name in sys.argv[1:] if name in PEERS]
+    wrong_here = main(asked, examples="--examples" in sys.argv)
+    if not asked:
+        scripts()
+    sys.exit(min(wrong_here, 1))

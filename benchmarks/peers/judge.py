@@ -1,4 +1,4 @@
-"""Who is right, by the definitions: in fractions, and in balls of 128 bits for logarithms.
+"""Who is right, by the definitions: in fractions, and in balls where there are logarithms.
 
 Nothing here comes from the package or from a peer.
 """
@@ -10,11 +10,10 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from flint import arb, ctx
+from flint import arb
 
 from .cases import Law, Rows, composed
 
-ctx.prec = 128
 Counts = Mapping[int, int]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import networkx as nx
 import numpy as np
-import ot
+from ot import emd2, emd2_1d  # codespell:ignore
 
 import cvxprivacy as cpv
 
@@ -44,12 +44,12 @@ def tallies() -> Iterator[Tally]:
                 far[i][j] = far[j][i] = draw.randint(1, 9)
         a, b = np.array(p, float), np.array(q, float)
         ours = cpv.divergence(a, b, cpv.leakage.EarthMover(far))
-        theirs = ot.emd2(a, b, np.array(far, float))
+        theirs = emd2(a, b, np.array(far, float))
         table.add(ours, theirs, transported(p, q, far), (p, q, far))
         places = np.arange(size) / (size - 1)
         moved = [sum(p[: i + 1]) - sum(q[: i + 1]) for i in range(size)]
         truth = float(sum(map(abs, moved)) / (size - 1))
-        theirs = ot.emd2_1d(places, places, a, b, metric="euclidean")
+        theirs = emd2_1d(places, places, a, b, metric="euclidean")
         row.add(cpv.divergence(a, b, "emd"), theirs, truth, (p, q))
     yield table
     yield row
