@@ -42,21 +42,21 @@ def test_cases_are_laws_and_always_the_same():
 def test_the_judge_knows_the_textbook():
     noise = Fraction(11, 100)
     symmetric, half = cases.symmetric(noise), [Fraction(1, 2)] * 2
-    known = 1 - judge.entropy([noise, 1 - noise])
-    assert judge.information(half, symmetric) == pytest.approx(known, abs=1e-14)
-    assert judge.capacity(symmetric, [[0.5, 0.5]]) == pytest.approx((known, known), abs=1e-14)
+    expected = 1 - judge.entropy([noise, 1 - noise])
+    assert judge.information(half, symmetric) == pytest.approx(expected, abs=1e-14)
+    assert judge.capacity(symmetric, [[0.5, 0.5]]) == pytest.approx((expected, expected), abs=1e-14)
     low, high = judge.capacity(cases.erasure(noise), [[0.5, 0.5], [0.4, 0.6]])
     assert low == pytest.approx(0.89, abs=1e-14)
     assert high == pytest.approx(0.89, abs=1e-14)
-    assert judge.sibson(half, symmetric, Fraction(2)) > known
+    assert judge.sibson(half, symmetric, Fraction(2)) > expected
     assert judge.renyi([Fraction(1), Fraction(0)], half, Fraction(2)) == pytest.approx(1)
     assert judge.renyi(half, [Fraction(1), Fraction(0)], Fraction(1)) == math.inf
 
 
 def test_the_judge_knows_the_definitions_of_tables():
-    even, whole = [{0: 2, 1: 2}, {0: 1, 1: 1}], {0: 3, 1: 3}
+    even, total = [{0: 2, 1: 2}, {0: 1, 1: 1}], {0: 3, 1: 3}
     assert judge.entropy_diversity(even) == 2
-    assert judge.closeness(even, whole, ordered=False) == 0
+    assert judge.closeness(even, total, ordered=False) == 0
     skewed, all_of_it = [{0: 3, 1: 1}, {2: 4}], {0: 3, 1: 1, 2: 4}
     assert judge.recursive_c(skewed, 1) == 2
     assert judge.basic_beta(skewed, all_of_it) == 1

@@ -5,7 +5,8 @@
     python -m benchmarks.peers              # all of them; or some: dit qif pycanon pot arx
     python -m benchmarks.peers --examples   # with the first case of each line that differs
 
-ARX is asked where java is there and ``ARX_CLASSPATH`` names its jar (libarx of its releases).
+ARX is asked where java is there and ``ARX_CLASSPATH`` has its classes (the jar libarx, or a build
+of its sources with the jars of its folder lib).
 """
 
 from __future__ import annotations

@@ -154,7 +154,7 @@ def rates() -> Iterator[Tally]:
     np.random.seed(5)  # noqa: NPY002  (of which dit draws its starts)
     for i in range(40):
         p = law(draw, 2 if i < 15 else draw.randint(3, 5), empty=0.0)
-        reached, _ = blahut_arimoto(np.array(p, float), draw.uniform(1.0, 5.0), restarts=10)
+        reached, _ = blahut_arimoto(np.array(p, float), draw.uniform(1.0, 5.0))
         rate, budget = float(reached.rate), float(reached.distortion)
         source = cpv.DiscreteSource.identical(p)
         solution = cpv.PrivacyDistortion(source, cpv.hamming(len(p)), budget).solve()
