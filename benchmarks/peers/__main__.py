@@ -39,8 +39,9 @@ def main(names: list[str], *, examples: bool) -> int:
         except ModuleNotFoundError as error:
             notes.append(f"{name}: not asked, {error}")
             continue
+        print(name)
         for line in lines:
-            print(line.row(name), flush=True)
+            print(line.row(), flush=True)
             wrong += line.wrong
             cases += len(line.agreement)
             if line.example:

@@ -62,13 +62,13 @@ class Tally:
             if not (ours_right and theirs_right) and not self.example:
                 self.example = f"{case}: {ours:.12g} here, {theirs:.12g} there; true {truth}"
 
-    def row(self, peer: str) -> str:
+    def row(self) -> str:
         """Return the line in print."""
         cases = len(self.agreement)
         return (
-            f"{peer:8} {self.quantity:38} {cases:5} {median(self.agreement):7.1f} "
-            f"{min(self.agreement):6.1f} {self.differences:7} "
-            f"{self.ours:6} {self.theirs:6}  {self.judge}"
+            f"{self.quantity:33} {cases:5} {median(self.agreement):6.1f} "
+            f"{min(self.agreement):5.1f} {self.differences:6} "
+            f"{self.ours:5} {self.theirs:5}  {self.judge}"
             + (f"; no answer here: {self.undecided}" if self.undecided else "")
             + (f"; no answer there: {self.unanswered}" if self.unanswered else "")
         )
@@ -80,6 +80,6 @@ class Tally:
 
 
 HEAD = (
-    f"{'peer':8} {'quantity':38} {'cases':>5} {'digits:':>7} {'':6} {'differ':>7} {'right:':>6}\n"
-    f"{'':8} {'':38} {'':5} {'median':>7} {'worst':>6} {'':7} {'here':>6} {'there':>6}  judged by"
+    f"{'':33} {'cases':>5} {'digits:':>12} {'differ':>6} {'right:':>11}\n"
+    f"{'':33} {'':5} {'median':>6} {'worst':>5} {'':6} {'here':>5} {'there':>5}  judged by"
 )

@@ -22,9 +22,9 @@ from .tally import Tally
 MODELS = {  # of ARX's names: a line of the table, and who judges
     "k": ("k-anonymity holds", "whole numbers"),
     "distinct l": ("distinct ℓ-diversity holds", "whole numbers"),
-    "entropy l": ("entropy ℓ-diversity holds", "definition in balls"),
+    "entropy l": ("entropy ℓ-diversity holds", "whole numbers"),
     "recursive": ("recursive (c, ℓ)-diversity holds", "fractions"),
-    "t": ("t-closeness, equal distances, holds", "fractions"),
+    "t": ("t-closeness (equal) holds", "fractions"),
     "beta": ("basic β-likeness holds", "fractions"),
     "enhanced beta": ("enhanced β-likeness holds", "definition in balls"),
     "delta": ("δ-disclosure holds of what occurs", "definition in balls"),
@@ -102,7 +102,7 @@ def here(frame: pd.DataFrame, numbers: dict[str, tuple[Fraction, int]]) -> dict[
 def tallies() -> Iterator[Tally]:
     """Yield the lines of the table."""
     lines = {model: Tally(*about) for model, about in MODELS.items()}
-    minimal = Tally("minimal levels of two hierarchies, k", "whole numbers")
+    minimal = Tally("minimal levels of hierarchies, k", "whole numbers")
     draw, questions, answers = random.Random(31), [], []
     searches: list[tuple[set[tuple[int, int]], set[tuple[int, int]]]] = []
     for i in range(40):

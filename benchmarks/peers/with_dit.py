@@ -21,7 +21,7 @@ from .cases import channels, law, narrowly, pairs
 from .tally import Tally
 
 BALLS = "definition in balls"
-MISSED = "Blackwell's order, missed by 1e-10"
+MISSED = "missed by 1e-10"
 
 
 def tallies() -> Iterator[Tally]:
@@ -37,7 +37,7 @@ def informations() -> Iterator[Tally]:
     """Compare entropies and informations of a joint law."""
     entropy, conditional = Tally("entropy", BALLS), Tally("conditional entropy", BALLS)
     information, leakage = Tally("mutual information", BALLS), Tally("maximal leakage", BALLS)
-    sibson = Tally("Sibson's information, orders ½ to 5", BALLS)
+    sibson = Tally("Sibson's information, ½ to 5", BALLS)
     for prior, rows in channels(1, 120):
         p, v = np.array(prior, float), np.array(rows, float)
         joint = p[:, None] * v

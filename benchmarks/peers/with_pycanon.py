@@ -20,7 +20,7 @@ LINES = {
     "α of (α, k)": "fractions",
     "distinct ℓ": "whole numbers",
     "entropy ℓ, its whole part": "Nᴺ ≥ ℓᴺ ∏ nⁿ, whole numbers",
-    "recursive (c, ℓ), the least whole c": "r₁ < c Σ, whole numbers",
+    "recursive (c, ℓ), least whole c": "r₁ < c Σ, whole numbers",
     "basic β": "fractions",
     "enhanced β": "gain ≤ min(β, −ln p), in balls",
     "δ of the values that occur": "definition in balls",
@@ -96,7 +96,7 @@ def compared(table: Table) -> dict[str, tuple[float, float, float]]:
         ),
     }  # fmt: skip
     if distinct > 1:
-        lines["recursive (c, ℓ), the least whole c"] = (
+        lines["recursive (c, ℓ), least whole c"] = (
             math.floor(audit.measure(f"c at l={distinct}").worst + 1e-9) + 1,
             anonymity.recursive_c_l_diversity(text, KEY, W)[0],
             judge.recursive_c(classes, distinct),
