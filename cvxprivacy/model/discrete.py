@@ -150,7 +150,7 @@ class DiscreteSource(Frozen):
         cls,
         frame: Any,
         *,
-        sensitive: Hashable | Sequence[Hashable],
+        sensitive: Hashable | Sequence[Hashable] | None,
         key: Hashable | Sequence[Hashable],
         side: Hashable | Sequence[Hashable] | None = None,
         weights: Hashable | None = None,
@@ -164,8 +164,9 @@ class DiscreteSource(Frozen):
         ----------
         frame : pandas, polars or pyarrow frame, DuckDB relation, polars LazyFrame, Dask frame
             Counted by one group-by in its own engine; only the counts are collected.
-        sensitive : column name, or several
-            W; with several columns, their tuple.
+        sensitive : column name, or several, or None
+            W; with several columns, their tuple.  None: nothing is confidential, and W has one
+            value, for :func:`full_domain` under k-anonymity.
         key : column name, or several
             X, over the observed combinations.
         side : column name, or several, optional
@@ -486,5 +487,8 @@ def counted_law(
                 remedy = "count a table with the same values"
                 raise UnknownValueError("frame", problem, remedy, value=letter)
         law[tuple(p[x] for p, x in zip(places, letters, strict=True))] += mass
+    names, levels = [", ".join(g) for g in groups], list(map(list, levels))
+    if not schema.sensitive:  # W has one value
+        law, names, levels = law[None], ["nothing", *names], [[None], *levels]
     law = array(law, "frame", SHAPE, massive=True)
-    return law, Table(law, list(map(list, levels)), [", ".join(g) for g in groups]), counts
+    return law, Table(law, levels, names), counts
