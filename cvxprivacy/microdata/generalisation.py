@@ -432,7 +432,9 @@ class Generalisation:
             broken = [name for name, holds in self.standing_of_suppressed.items() if not holds]
             rest = f"it breaks {', '.join(broken)}" if broken else "it satisfies them"
             share = f"{self.share_suppressed:.2%} of the records"
-            lines.append(f"  suppressed         {share}, one group that is exempt; by itself {rest}")
+            lines.append(
+                f"  suppressed         {share}, one group that is exempt; by itself {rest}"
+            )
         return "\n".join(lines)
 
 

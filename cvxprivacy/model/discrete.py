@@ -474,6 +474,8 @@ def counted_law(
     groups = [g for g in (schema.sensitive, schema.key, schema.side) if g]
     if levels is None:
         levels = [counts.ordered(group, axis) for axis, group in enumerate(groups)]
+    elif not schema.sensitive:
+        levels = levels[1:]
     places = [{label: i for i, label in enumerate(level)} for level in levels]
     shape = [len(level) for level in levels]
     if math.prod(shape) > MOST_CELLS * 20:
