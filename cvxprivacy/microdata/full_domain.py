@@ -180,17 +180,20 @@ def full_domain(
         joint = np.array([np.bincount(at, row) for row in counts])
         return RecodedTable(levels, at, joint, np.ones(joint.shape[1], bool))
 
-    def suppressing(node: Node, rules: Sequence[Criterion]) -> RecodedTable:
+    @lru_cache(maxsize=64)
+    def suppressing(node: Node) -> RecodedTable:
         table = recoded(node)
-        return replace(table, kept=allowed(source, rules, table.joint, units))
+        return replace(table, kept=allowed(source, grouped, table.joint, units))
 
-    def partly(node: Node) -> bool:
+    def possibly(node: Node) -> bool:
+        table = recoded(node)
         rules = [c for c in lasting if c in grouped]
-        return rational(suppressing(node, rules).suppressed) <= most
+        some = replace(table, kept=allowed(source, rules, table.joint, units))
+        return rational(some.suppressed) <= most
 
     @cache
     def satisfied(node: Node) -> bool:
-        table = suppressing(node, grouped)
+        table = suppressing(node)
         if rational(table.suppressed) > most:
             return False
         whole = grouped_table(source, table.released, units)
@@ -200,7 +203,7 @@ def full_domain(
         if measure is not None:
             value = represented(source, measure, recoded(node).at.tolist())[1]
         else:
-            table = recoded(node) if bound else suppressing(node, grouped)
+            table = recoded(node) if bound else suppressing(node)
             value = cost_of(keep, table, recodings, units)
         return float(f"{value:.12e}")  # equal ones are equal, whatever the order of their sums
 
@@ -209,7 +212,7 @@ def full_domain(
         starts = minimal = least(heights, verdicts, verdicts.__getitem__)
         satisfies = verdicts.__getitem__
     else:
-        possible = monotone_verdicts(heights, partly)
+        possible = monotone_verdicts(heights, possibly)
         minimal = least(heights, possible, satisfied)
         starts = least(heights, possible, possible.__getitem__)
         satisfies = satisfied
@@ -220,7 +223,7 @@ def full_domain(
     best, score = best_of(
         starts, heights, bound=lambda n: cost(n, bound=True), cost=cost, satisfied=satisfies
     )
-    table = suppressing(best, grouped)
+    table = suppressing(best)
     values = {n: _at(columns[n], hierarchies.get(n), level) for n, level in table.levels.items()}
     groups = [as_label(row) for row in zip(*values.values(), strict=True)]
     lost = ~table.kept[table.at]

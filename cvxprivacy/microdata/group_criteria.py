@@ -32,7 +32,7 @@ class _OfGroups(Criterion):
     """A criterion that speaks of each group of a table, and of no channel."""
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
-        problem = f"{self!r} is decided on tables alone"
+        problem = f"{type(self).__name__} is decided on tables alone"
         remedy = "use it in full_domain, optimal_intervals or audit"
         raise InputError("criteria", problem, remedy)
 
