@@ -138,14 +138,14 @@ def full_domain(
     >>> recoding.evaluated, recoding.nodes
     (5, 8)
 
-    If a third of the records may be suppressed, all others stay as they are, two by two.  But a
-    suppressed record costs as much as one that nothing tells from any other: by discernibility it
-    is better that the sex goes, and nobody is suppressed:
+    If a fifth of the records may be suppressed, bands of twenty years and the sex will do for
+    k = 2: two of the twelve go.  But each of them costs as much as one that nothing tells from any
+    other; by discernibility it is better that the sex goes, and nobody is suppressed:
 
     >>> for keep in ("W", "discernibility"):
-    ...     few = full_domain(source, hierarchies, [cpv.KAnonymity(2)], keep=keep, suppress=0.34)
+    ...     few = full_domain(source, hierarchies, [cpv.KAnonymity(2)], keep=keep, suppress=0.2)
     ...     print(dict(few.levels), round(few.score, 4), round(few.share_suppressed, 4))
-    {'age': 0, 'sex': 0} 0.4591 0.1667
+    {'age': 2, 'sex': 0} 0.3554 0.1667
     {'age': 0, 'sex': 1} 36.0 0.0
     """
     criteria = criteria_listed(criteria)
@@ -196,8 +196,8 @@ def full_domain(
         table = suppressing(node)
         if rational(table.suppressed) > most:
             return False
-        whole = grouped_table(source, table.released, units)
-        return all(criterion.verdict(whole).holds is True for criterion in overall)
+        released = grouped_table(source, table.released, units)
+        return all(criterion.verdict(released).holds is True for criterion in overall)
 
     def cost(node: Node, *, bound: bool = False) -> float:
         if measure is not None:
@@ -265,7 +265,8 @@ def _parted(
     source: DiscreteSource, criteria: Sequence[Criterion], units: str
 ) -> tuple[list[Criterion], list[Criterion]]:
     """Return the criteria of each group by itself, and those of the released table."""
-    grouped, overall = [], []
+    grouped: list[Criterion] = []
+    overall: list[Criterion] = []
     table = grouped_table(source, counted(source, source.joint), units)
     for i, criterion in enumerate(criteria):
         verdict = criterion.verdict(table)

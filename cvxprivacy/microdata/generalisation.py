@@ -364,9 +364,9 @@ class Generalisation:
     @property
     def standing(self) -> dict[str, Verdict]:
         """How each criterion stands on the generalised table, suppressed records being exempt."""
-        whole, kept = self._table(), self._table(~self._exempt)
+        released, kept = self._table(), self._table(~self._exempt)
         verdicts = {c: c.verdict(kept) for c in self.criteria}
-        return {str(c): c.verdict(whole) if v.met is None else v for c, v in verdicts.items()}
+        return {str(c): c.verdict(released) if v.met is None else v for c, v in verdicts.items()}
 
     @property
     def standing_of_suppressed(self) -> dict[str, bool | None]:
@@ -429,11 +429,11 @@ class Generalisation:
             broken = 0 if verdict.broken is None else int(verdict.broken.sum())
             lines.append(f"  {name:<18} {extent}over the groups, {broken} break it")
         if self._exempt.any():
-            broken = [name for name, holds in self.standing_of_suppressed.items() if not holds]
-            rest = f"it breaks {', '.join(broken)}" if broken else "it satisfies them"
+            breaks = [name for name, holds in self.standing_of_suppressed.items() if not holds]
+            alone = f"it breaks {', '.join(breaks)}" if breaks else "it satisfies them"
             share = f"{self.share_suppressed:.2%} of the records"
             lines.append(
-                f"  suppressed         {share}, one group that is exempt; by itself {rest}"
+                f"  suppressed         {share}, one group that is exempt; by itself {alone}"
             )
         return "\n".join(lines)
 

@@ -157,6 +157,7 @@ class DiscreteSource(Frozen):
         bins: Mapping[Hashable, float | str | Sequence[float]] | None = None,
         missing: str = "refuse",
         groups: Mapping[Hashable, int | Mapping[Hashable, Hashable]] | None = None,
+        most: int = MOST_LEVELS,
     ) -> DiscreteSource:
         """Count the records of a table.
 
@@ -186,6 +187,9 @@ class DiscreteSource(Frozen):
             A mapping names the group of every value, ``{"education": {"9th": "school", …}}``, as
             :meth:`cvxprivacy.Hierarchy.mapping` returns it for a level; a number keeps that
             many most frequent values and calls the rest "other".  Kept in ``schema`` as bins are.
+        most : int
+            Values of a column that are allowed: by default as many as a program could use.  What
+            is recoded, as by :func:`full_domain`, may have more.
 
         Raises
         ------
@@ -208,7 +212,7 @@ class DiscreteSource(Frozen):
         """
         columns = {"sensitive": sensitive, "key": key, "side": side, "weights": weights}
         schema = TableSchema.of(frame, **columns, bins=bins, groups=groups, missing=missing)
-        return cls.from_schema(frame, schema)
+        return cls.from_schema(frame, schema, most=most)
 
     @classmethod
     def from_schema(
@@ -489,8 +493,8 @@ def counted_law(
                 remedy = "count a table with the same values"
                 raise UnknownValueError("frame", problem, remedy, value=letter)
         law[tuple(p[x] for p, x in zip(places, letters, strict=True))] += mass
-    names, levels = [", ".join(g) for g in groups], list(map(list, levels))
+    names, letters_of = [", ".join(g) for g in groups], list(map(list, levels))
     if not schema.sensitive:  # W has one value
-        law, names, levels = law[None], ["nothing", *names], [[None], *levels]
+        law, names, letters_of = law[None], ["nothing", *names], [[None], *letters_of]
     law = array(law, "frame", SHAPE, massive=True)
-    return law, Table(law, levels, names), counts
+    return law, Table(law, letters_of, names), counts
