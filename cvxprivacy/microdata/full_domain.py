@@ -44,6 +44,7 @@ from cvxprivacy.microdata.lattice import Node, best_of, least, monotone_verdicts
 from cvxprivacy.microdata.recoding_costs import OBJECTIVES, RecodedTable, Recodings, cost_of
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
+from cvxprivacy.model.one_symbol import SLACK
 from cvxprivacy.results.enclosure import Enclosure
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.tables.arrays import codes
@@ -97,8 +98,9 @@ def full_domain(
         - *loss*, the mean of (|g| − 1)/(|D| − 1) over records and columns, of the group g of a
           value in the hierarchy D, in leaves, and 1 where it is suppressed (Iyengar 2002).
     suppress : number
-        The greatest share of the records that may be suppressed: released as one group in which
-        every key column is missing (``None``).  The criteria exempt that group, as they do in ARX.
+        The greatest share of the records, or of their weights, that may be suppressed: released as
+        one group in which every key column is missing (``None``).  The criteria exempt that group,
+        as they do in ARX.
     distortion : Distortion, optional
         The best has the least E d(X, X̂) instead, each group released as its best letter; each had
         to satisfy the criteria by itself, before groups released as one letter become one.
@@ -168,7 +170,8 @@ def full_domain(
         raise InputError("hierarchies", problem, f"{MOST_NODES:,} are allowed: use fewer levels")
     counts, measure = counted(source, source.joint), fitted_to(source, distortion)
     recodings = _recodings(columns, hierarchies, counts.sum(axis=0))
-    most = limit * rational(float(counts.sum()))
+    slack = 0 if grouped_table(source, counts, units).integral else rational(SLACK)  # of weights
+    most = (limit + slack) * rational(float(counts.sum()))
     asked: set[Node] = set()
 
     @lru_cache(maxsize=64)

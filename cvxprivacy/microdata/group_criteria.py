@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import ClassVar
 
 import numpy as np
 
@@ -159,10 +158,9 @@ class BetaLikeness(_OfGroups):
         "greatest gain",
     )
     beta = Parameter(loosens="up")
-    enhanced: ClassVar[bool] = False
 
     def __init__(self, beta: Real, *, enhanced: bool = False) -> None:
-        self.beta, self.enhanced = beta, bool(enhanced)  # type: ignore[misc]
+        self.beta, self.enhanced = beta, bool(enhanced)
 
     def at(self, value: Real) -> Criterion:
         return type(self)(value, enhanced=self.enhanced)

@@ -95,7 +95,7 @@ def best_of(
     satisfied : callable
     """
     queue = [(bound(node), sum(node), node) for node in starts]
-    seen = {node for _, _, node in queue}
+    queued = {node for _, _, node in queue}
     heapq.heapify(queue)
     best: tuple[float, int, Node] = (math.inf, 0, ())
     while queue and queue[0][0] <= best[0]:
@@ -103,8 +103,8 @@ def best_of(
         if satisfied(node):
             best = min(best, (cost(node), height, node))
         for above in _neighbours(node, heights, 1):
-            if above not in seen:
-                seen.add(above)
+            if above not in queued:
+                queued.add(above)
                 least_above = bound(above)
                 if least_above <= best[0]:
                     heapq.heappush(queue, (least_above, height + 1, above))

@@ -272,6 +272,44 @@ def test_what_is_suppressed_is_missing_in_the_released_table():
         assert piece in str(best)
 
 
+def test_a_table_of_key_columns_alone_is_recoded(tmp_path):
+    frame = records_of(3)
+    alone = cpv.DiscreteSource.from_table(frame[KEYS], sensitive=None, key=KEYS)
+    beside = cpv.DiscreteSource.from_table(frame, sensitive="w", key=KEYS)
+    assert alone.law.shape == (1, len(beside.x))
+    again = cpv.DiscreteSource.from_schema(frame, alone.schema, [alone.w, alone.x])
+    assert again.law.tolist() == alone.law.tolist()
+    how = {"suppress": 0.2, "keep": "loss"}
+    best, other = (
+        cpv.full_domain(source, HIERARCHIES, [cpv.KAnonymity(4)], **how)
+        for source in (alone, beside)
+    )
+    assert (best.groups, best.score, best.minimal) == (other.groups, other.score, other.minimal)
+    assert best.share_suppressed > 0 == best.information
+    best.channel.save(tmp_path / "channel.json")
+    released = cpv.Channel.load(tmp_path / "channel.json").apply(frame[KEYS], seed=1)
+    assert released.equals(best.channel.apply(frame[KEYS], seed=0))
+
+
+def test_all_records_may_be_suppressed():
+    source = cpv.DiscreteSource.from_table(records_of(3), sensitive="w", key=KEYS)
+    best = cpv.full_domain(source, HIERARCHIES, [cpv.KAnonymity(400)], suppress=1, keep="loss")
+    assert (best.share_suppressed, best.score, len(best.outputs)) == (1.0, 1.0, 1)
+    assert best.standing_of_suppressed == {"KAnonymity(400)": False}
+    assert "it breaks KAnonymity(400)" in str(best)
+
+
+def test_weights_are_what_is_suppressed():
+    """A record that is alone in its group weighs a fifth."""
+    frame = pd.DataFrame({"a": [0, 0, 1], "w": [0, 1, 1], "weight": [0.7, 0.9, 0.4]})
+    source = cpv.DiscreteSource.from_table(frame, sensitive="w", key="a", weights="weight")
+    rule, levels = cpv.DistinctDiversity(2), {"a": cpv.Hierarchy.suppression([0, 1])}
+    for limit, level in ((0.2, 0), (0.19, 1)):
+        best = cpv.full_domain(source, levels, [rule], suppress=limit, keep="X")
+        assert best.levels["a"] == level
+    assert best.share_suppressed == 0
+
+
 def test_what_suppression_refuses():
     frame = records_of(3)
     source = cpv.DiscreteSource.from_table(frame, sensitive="w", key=KEYS)
