@@ -1,6 +1,6 @@
 """Adult as ARX recodes it: levels and losses that the tests of ARX expect of its optimum.
 
-Facts are of deidentifier/arx at aacd487f, src/test/org/deidentifier/arx/test (Apache 2.0): the
+Facts are of arx-deidentifier/arx at aacd487f, src/test/org/deidentifier/arx/test (Apache 2.0): the
 classes TestAnonymizationKAnonymity, …LDiversity, …TCloseness, …OrderedDistanceTCloseness,
 …Combinations and …BLikeness.  Its data/adult.csv has the 30,162 complete records of *Adult*.
 """
