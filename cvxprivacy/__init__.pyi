@@ -77,6 +77,11 @@ from .microdata.full_domain import (
     price_of_determinism as price_of_determinism,
 )
 from .microdata.generalisation import Hierarchy as Hierarchy
+from .microdata.group_criteria import (
+    BetaLikeness as BetaLikeness,
+    DistinctDiversity as DistinctDiversity,
+    RecursiveDiversity as RecursiveDiversity,
+)
 from .microdata.intervals import optimal_intervals as optimal_intervals
 from .microdata.recoded_key import recoded_key as recoded_key
 from .microdata.untouched import untouched as untouched

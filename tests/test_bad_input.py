@@ -154,11 +154,10 @@ def test_refusals_name_the_feature_that_helps():
     frame = pd.DataFrame({"id": range(10_001), "ill": [0, 1] * 5_000 + [0]})
     error = refused(
         lambda: cpv.DiscreteSource.from_table(frame, sensitive="ill", key="id"),
-        "key", "groups=", "from_schema(…, most=10001)", value="id",
+        "key", "groups=", "from_table(…, most=10001)", value="id",
     )  # fmt: skip
     assert error.remedy
-    schema = cpv.TableSchema(sensitive=("ill",), key=("id",))
-    source = cpv.DiscreteSource.from_schema(frame, schema, most=10_001)  # as it says
+    source = cpv.DiscreteSource.from_table(frame, sensitive="ill", key="id", most=10_001)
     assert len(source.x) == 10_001
     refused(lambda: cpv.leakage.Sibson(0.5), "order", "sibson_information", value=0.5)
     metric = cpv.absolute_error([0, 1])

@@ -68,7 +68,7 @@ class Words:
 
 _CLAIMS = {
     *("survives_merging", "survives_informed_encoder", "on_average", "of_channel", "words"),
-    "counts_records",
+    *("counts_records", "survives_company"),
     *("measure", "verdict", "mean_information", "tightest", "only_perfect_when_tightest"),
 }
 
@@ -93,6 +93,9 @@ class Criterion(Frozen):
         Whether it is demanded under each of several laws by itself.
     survives_merging : bool
         Whether a release that satisfies it does so after outputs are released as one another.
+    survives_company : bool
+        Whether a letter that satisfies it does so after any other records are released as it, also
+        such as break it by themselves.
     survives_informed_encoder : bool
         Whether, if strategies Z → X̂ satisfy it, the letters do so that they mean at each z,
         released by an encoder that knows Z: then it is kept where such an encoder bounds the
@@ -148,6 +151,7 @@ class Criterion(Frozen):
     name = "criterion"
     by_law: ClassVar[bool] = True
     survives_merging: ClassVar[bool] = False
+    survives_company: ClassVar[bool] = False
     survives_informed_encoder: ClassVar[bool] = False
     on_average: ClassVar[bool] = False
     of_channel: ClassVar[bool] = False

@@ -145,7 +145,7 @@ class KAnonymity(Criterion):
     """
 
     name = "k_anonymity"
-    survives_merging = survives_informed_encoder = True
+    survives_merging = survives_company = survives_informed_encoder = True
     counts_records = True
     words = Words(
         "every released group stands for at least {n} records",

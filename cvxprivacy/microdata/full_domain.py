@@ -4,15 +4,21 @@ Merging groups never breaks a criterion per released letter: divergences are con
 concave, and sizes add.  So what satisfies the criteria does so at every coarser level, and what
 breaks them does so at every finer one.
 
+With a limit of suppression that is true only of criteria that no company breaks, as k-anonymity: a
+coarser level may join a group that is kept with one that is not, and suppress both.  Under others
+every node is asked that those do not decide.
+
 What such levels, or intervals, cost as deterministic releases is set against the certified optimum.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +26,7 @@ import numpy as np
 from cvxprivacy.criteria import Criterion
 from cvxprivacy.criteria.base import criteria_listed
 from cvxprivacy.errors import InputError
+from cvxprivacy.exact import Real, rational
 from cvxprivacy.formulations.minimum_distortion import MinimumDistortion
 from cvxprivacy.microdata.generalisation import (
     Generalisation,
@@ -28,24 +35,25 @@ from cvxprivacy.microdata.generalisation import (
     checked,
     counted,
     fitted_to,
-    merged,
+    grouped_table,
+    refuse_hopeless,
     represented,
 )
 from cvxprivacy.microdata.intervals import optimal_intervals
+from cvxprivacy.microdata.lattice import Node, best_of, least, monotone_verdicts
+from cvxprivacy.microdata.recoding_costs import OBJECTIVES, RecodedTable, Recodings, cost_of
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
-from cvxprivacy.model.information import entropy, mutual_information
+from cvxprivacy.model.one_symbol import SLACK
 from cvxprivacy.results.enclosure import Enclosure
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.tables.arrays import codes
 from cvxprivacy.tables.labels import as_label
-from cvxprivacy.validation import one_of
+from cvxprivacy.validation import one_of, typed
 
 __all__ = ["PriceOfDeterminism", "full_domain", "price_of_determinism"]
 
 MOST_NODES = 1_000_000
-
-Node = tuple[int, ...]  # a level of each hierarchy
 
 
 def full_domain(
@@ -54,24 +62,45 @@ def full_domain(
     criteria: Sequence[Criterion],
     *,
     keep: str = "W",
+    suppress: Real = 0,
     distortion: Distortion | None = None,
     units: str = "bits",
 ) -> Generalisation:
     """Find the finest levels, one per attribute, that satisfy the criteria, and the best of them.
 
-    Every satisfying combination of levels has all coarser ones behind it; those with no finer
-    satisfying one are ``minimal``, and the best combination is among them.
+    At each node, a level of every attribute, the groups that break a criterion are suppressed; it
+    satisfies the criteria if no more than a share ``suppress`` of the records is.  Nodes that do
+    with no finer one that does are ``minimal``; without suppression the best node is among them,
+    else it is the best of all that satisfy the criteria.
 
     Parameters
     ----------
     source : DiscreteSource
-        Counted from a table, so that its key columns have names.
+        Counted from a table, so that its key columns have names; ``sensitive=None`` where there is
+        nothing confidential, for k-anonymity alone.
     hierarchies : mapping of key column to Hierarchy
         A column without one stays as it is.
     criteria : sequence of Criterion
-        Per letter: ``TCloseness``, ``LDiversity``, ``KAnonymity``, ``DeltaDisclosure``.
-    keep : {"W", "X"}
-        What the best keeps most of: I(X̃; W), the utility of Bezzi 2010, §4, or I(X̃; X) = H(X̃).
+        Whatever is decided on counts: of each group, as ``KAnonymity``, ``LDiversity``,
+        ``TCloseness``, ``DeltaDisclosure``, ``BetaLikeness``; or of the released table, as
+        ``LeakageCap``.  What compares with p(w) takes it of all records, suppressed ones too.
+    keep : {"W", "X", "discernibility", "class size", "non-uniform entropy", "loss"}
+        By what the best is kept.  It has the greatest I(X̃; W), the utility of Bezzi 2010, §4, or
+        I(X̃; X) = H(X̃); or the least of a cost, of N records:
+
+        - *discernibility*, Σ |E|² over the groups, and N for each suppressed record (Bayardo and
+          Agrawal 2005);
+        - *class size*, N by the number of groups, those suppressed being one: k C_AVG (LeFevre,
+          DeWitt and Ramakrishnan 2006);
+        - *non-uniform entropy*, −Σ log p(value | released value) over records and columns (de Waal
+          and Willenborg 1999; Gionis and Tassa 2009).  Of a suppressed record it is also which of
+          the values of these levels it has, among those suppressed;
+        - *loss*, the mean of (|g| − 1)/(|D| − 1) over records and columns, of the group g of a
+          value in the hierarchy D, in leaves, and 1 where it is suppressed (Iyengar 2002).
+    suppress : number
+        The greatest share of the records, or of their weights, that may be suppressed: released as
+        one group in which every key column is missing (``None``).  The criteria exempt that group,
+        as they do in ARX.
     distortion : Distortion, optional
         The best has the least E d(X, X̂) instead, each group released as its best letter; each had
         to satisfy the criteria by itself, before groups released as one letter become one.
@@ -81,12 +110,14 @@ def full_domain(
     Returns
     -------
     Generalisation
-        The best of the minimal levels, with all of them in ``minimal``.
+        The best levels, with ``minimal``, ``score``, what is ``suppressed``, and whether that group
+        satisfies the criteria too.
 
     Raises
     ------
     InputError
-        If no levels satisfy the criteria, or a hierarchy lacks a value of its column.
+        If no levels satisfy the criteria, a hierarchy lacks a value of its column, or a criterion
+        cannot be decided on counts.
 
     Examples
     --------
@@ -108,104 +139,172 @@ def full_domain(
     ([{'age': 0, 'sex': 1}, {'age': 3, 'sex': 0}], {'age': 3, 'sex': 0})
     >>> recoding.evaluated, recoding.nodes
     (5, 8)
+
+    If a fifth of the records may be suppressed, bands of twenty years and the sex will do for
+    k = 2: two of the twelve go.  But each of them costs as much as one that nothing tells from any
+    other; by discernibility it is better that the sex goes, and nobody is suppressed:
+
+    >>> for keep in ("W", "discernibility"):
+    ...     few = full_domain(source, hierarchies, [cpv.KAnonymity(2)], keep=keep, suppress=0.2)
+    ...     print(dict(few.levels), round(few.score, 4), round(few.share_suppressed, 4))
+    {'age': 2, 'sex': 0} 0.3554 0.1667
+    {'age': 0, 'sex': 1} 36.0 0.0
     """
     criteria = criteria_listed(criteria)
-    checked(source, criteria, units)
+    limit = _share(suppress)
+    one_of(keep, "keep", *OBJECTIVES)
+    checked(source, [], units)
+    grouped, overall = _parted(source, criteria, units)
+    lasting = [c for c in criteria if (c.survives_company if limit else c.survives_merging)]
     for i, criterion in enumerate(criteria):
-        if not criterion.survives_merging:  # a coarser table might break it
-            problem = f"{criterion!r} does not say that it holds of unions of groups"
-            remedy = "declare survives_merging, if it does"
-            raise InputError("criteria", problem, remedy, where=i)
-    one_of(keep, "keep", "W", "X")
+        if not limit and criterion in lasting and criterion in grouped:
+            refuse_hopeless(source, i, criterion, units)
+    if limit and distortion is not None:
+        problem = "beside a distortion, which does not say what a suppressed record costs"
+        raise InputError("suppress", problem, "leave one of them out, or use keep=", value=suppress)
     columns = _columns(source, hierarchies)
     names = list(hierarchies)
     heights = [len(hierarchies[name].levels) for name in names]
     if math.prod(heights) > MOST_NODES:
         problem = f"{math.prod(heights):,} combinations of levels"
         raise InputError("hierarchies", problem, f"{MOST_NODES:,} are allowed: use fewer levels")
-    grouped: dict[str, list[list[Any]]] = {}  # of each value at every level
-    for name, hierarchy in hierarchies.items():
-        place = {letter: i for i, letter in enumerate(hierarchy.letters)}
-        grouped[name] = [[level[place[v]] for v in columns[name]] for level in hierarchy.levels]
-    numbers = {name: [codes(level) for level in levels] for name, levels in grouped.items()}
-    fixed = [codes(column) for name, column in columns.items() if name not in hierarchies]
-    counts = counted(source, source.joint)
+    counts, measure = counted(source, source.joint), fitted_to(source, distortion)
+    recodings = _recodings(columns, hierarchies, counts.sum(axis=0))
+    slack = 0 if grouped_table(source, counts, units).integral else rational(SLACK)  # of weights
+    most = (limit + slack) * rational(float(counts.sum()))
+    asked: set[Node] = set()
 
-    def group_of(node: Node) -> list[int]:
-        keys = [*fixed, *(numbers[name][level] for name, level in zip(names, node, strict=True))]
-        return np.unique(np.array(keys), axis=1, return_inverse=True)[1].ravel().tolist()
+    @lru_cache(maxsize=64)
+    def recoded(node: Node) -> RecodedTable:
+        """Return the table at a node with nothing suppressed."""
+        asked.add(node)
+        levels = dict.fromkeys(columns, 0) | dict(zip(names, node, strict=True))
+        at = recodings.groups(levels)
+        joint = np.array([np.bincount(at, row) for row in counts])
+        return RecodedTable(levels, at, joint, np.ones(joint.shape[1], bool))
 
+    @lru_cache(maxsize=64)
+    def suppressing(node: Node) -> RecodedTable:
+        table = recoded(node)
+        return replace(table, kept=allowed(source, grouped, table.joint, units))
+
+    def possibly(node: Node) -> bool:
+        table = recoded(node)
+        rules = [c for c in lasting if c in grouped]
+        some = replace(table, kept=allowed(source, rules, table.joint, units))
+        return rational(some.suppressed) <= most
+
+    @cache
     def satisfied(node: Node) -> bool:
-        return bool(allowed(source, criteria, merged(counts, group_of(node)), units).all())
+        table = suppressing(node)
+        if rational(table.suppressed) > most:
+            return False
+        released = grouped_table(source, table.released, units)
+        return all(criterion.verdict(released).holds is True for criterion in overall)
 
-    minimal, evaluated = _minimal(heights, satisfied)
+    def cost(node: Node, *, bound: bool = False) -> float:
+        if measure is not None:
+            value = represented(source, measure, recoded(node).at.tolist())[1]
+        else:
+            table = recoded(node) if bound else suppressing(node)
+            value = cost_of(keep, table, recodings, units)
+        return float(f"{value:.12e}")  # equal ones are equal, whatever the order of their sums
+
+    if len(lasting) == len(criteria):  # then it is enough to ask a few
+        verdicts = monotone_verdicts(heights, satisfied)
+        starts = minimal = least(heights, verdicts, verdicts.__getitem__)
+        satisfies = verdicts.__getitem__
+    else:
+        possible = monotone_verdicts(heights, possibly)
+        minimal = least(heights, possible, satisfied)
+        starts = least(heights, possible, possible.__getitem__)
+        satisfies = satisfied
     if not minimal:
         remedy = "add coarser levels, such as suppression, or relax the criteria"
+        remedy += ", or suppress more" if limit else ", or suppress some records (suppress=0.02)"
         raise InputError("hierarchies", "no levels satisfy the criteria", remedy)
-    measure = fitted_to(source, distortion)
-
-    def utility(node: Node) -> float:
-        if measure is not None:
-            return -represented(source, measure, group_of(node))[1]
-        joint = merged(counts, group_of(node))
-        return mutual_information(joint) if keep == "W" else entropy(joint.sum(axis=0))
-
-    best: Node = max(minimal, key=utility)
-    levels = dict(zip(names, best, strict=True))
-    columns |= {name: grouped[name][level] for name, level in levels.items()}
-    groups, cost = [as_label(values) for values in zip(*columns.values(), strict=True)], None
+    best, score = best_of(
+        starts, heights, bound=lambda n: cost(n, bound=True), cost=cost, satisfied=satisfies
+    )
+    table = suppressing(best)
+    values = {n: _at(columns[n], hierarchies.get(n), level) for n, level in table.levels.items()}
+    groups = [as_label(row) for row in zip(*values.values(), strict=True)]
+    lost = ~table.kept[table.at]
+    if lost.any():
+        nobody = as_label([None] * len(columns))
+        if any(group == nobody for group, gone in zip(groups, lost, strict=True) if not gone):
+            problem = "records that miss every key column look like those that are suppressed"
+            raise InputError("suppress", problem, "name the missing values, or leave them out")
+        groups = [nobody if gone else group for group, gone in zip(groups, lost, strict=True)]
+    loss = None
     if measure is not None:
-        groups, cost = represented(source, measure, groups)
+        groups, loss = represented(source, measure, groups)
     return Generalisation(
         source,
         groups,
         tuple(criteria),
         units,
-        cost,
-        levels=levels,
+        loss,
+        levels=dict(zip(names, best, strict=True)),
         minimal=[dict(zip(names, node, strict=True)) for node in minimal],
-        evaluated=evaluated,
+        evaluated=len(asked),
         nodes=math.prod(heights),
+        keep="" if measure is not None else keep,
+        score=-score if keep in ("W", "X") and measure is None else score,
+        suppressed=lost,
     )
 
 
-def _minimal(heights: Sequence[int], satisfied: Callable[[Node], bool]) -> tuple[list[Node], int]:
-    """Return the least nodes of a lattice where a monotone condition holds, and the count tried.
-
-    Chains of undecided nodes are bisected; every verdict decides all nodes above, or below.
-    """
-    verdicts: dict[Node, bool] = {}
-    nodes = sorted(itertools.product(*map(range, heights)), key=sum)
-    undecided, evaluated = set(nodes), 0
-    for start in nodes:
-        chain = [start] if start in undecided else []
-        while chain:
-            above = (_step(chain[-1], axis) for axis in range(len(heights)))
-            successor = next((node for node in above if node in undecided), None)
-            if successor is None:
-                break
-            chain.append(successor)
-        low, high = 0, len(chain)
-        while low < high:
-            half = (low + high) // 2
-            verdict, evaluated = satisfied(chain[half]), evaluated + 1
-            ranges = [
-                range(level, height) if verdict else range(level + 1)
-                for level, height in zip(chain[half], heights, strict=True)
-            ]
-            decided = dict.fromkeys(itertools.product(*ranges), verdict)
-            verdicts.update(decided)
-            undecided.difference_update(decided)
-            low, high = (low, half) if verdict else (half + 1, high)
-
-    def finer(node: Node) -> bool:
-        return any(level and verdicts[_step(node, i, -1)] for i, level in enumerate(node))
-
-    return [node for node in nodes if verdicts[node] and not finer(node)], evaluated
+def _share(suppress: Any) -> Fraction:
+    """Return a share as the decimal that was typed: 0.29 of 100 records are 29."""
+    share = typed(suppress, "suppress", remedy="pass a share of the records, from 0 to 1")
+    if share > 1:
+        remedy = "pass a share of the records, from 0 to 1"
+        raise InputError("suppress", f"{suppress!r}", remedy, value=suppress)
+    return Fraction(str(float(share))) if isinstance(share, float) else Fraction(share)
 
 
-def _step(node: Node, axis: int, by: int = 1) -> Node:
-    return (*node[:axis], node[axis] + by, *node[axis + 1 :])
+def _parted(
+    source: DiscreteSource, criteria: Sequence[Criterion], units: str
+) -> tuple[list[Criterion], list[Criterion]]:
+    """Return the criteria of each group by itself, and those of the released table."""
+    grouped: list[Criterion] = []
+    overall: list[Criterion] = []
+    table = grouped_table(source, counted(source, source.joint), units)
+    for i, criterion in enumerate(criteria):
+        verdict = criterion.verdict(table)
+        if verdict.met is None and verdict.value is None and verdict.holds is None:
+            problem = f"{criterion!r} is not decided on counts"
+            remedy = "use one of each group, or of the released table"
+            raise InputError("criteria", problem, remedy, where=i)
+        (overall if verdict.met is None else grouped).append(criterion)
+    return grouped, overall
+
+
+def _at(column: Sequence[Any], hierarchy: Hierarchy | None, level: int) -> list[Any]:
+    """Return the values of a column at a level."""
+    if hierarchy is None:
+        return list(column)
+    names = dict(zip(hierarchy.letters, hierarchy.levels[level], strict=True))
+    return [names[value] for value in column]
+
+
+def _recodings(
+    columns: Mapping[str, Sequence[Any]], hierarchies: Mapping[str, Hierarchy], masses: np.ndarray
+) -> Recodings:
+    """Return the columns of the key letters at every level."""
+    numbers: dict[str, list[np.ndarray]] = {}
+    shares: dict[str, list[np.ndarray]] = {}
+    for name, column in columns.items():
+        hierarchy = hierarchies.get(name)
+        levels = [None] if hierarchy is None else hierarchy.levels
+        values = [_at(column, hierarchy, i) for i in range(len(levels))]
+        numbers[name], shares[name] = [codes(level) for level in values], []
+        for level, named in zip(levels, values, strict=True):
+            leaves = Counter(level or named)
+            sizes = np.array([leaves[value] for value in named]) if level else np.ones(len(named))
+            shares[name].append((sizes - 1) / max(len(level or ()) - 1, 1))
+    return Recodings(numbers, shares, masses)
 
 
 def _columns(source: DiscreteSource, hierarchies: Mapping[str, Hierarchy]) -> dict[str, list[Any]]:

@@ -18,6 +18,7 @@ import numpy as np
 from cvxprivacy.criteria import Criterion
 from cvxprivacy.criteria.counts import Counts, Verdict
 from cvxprivacy.errors import InputError
+from cvxprivacy.microdata.recoding_costs import OBJECTIVES
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.model.information import entropy, mutual_information
@@ -34,7 +35,9 @@ __all__ = [
     "counted",
     "delimited_rows",
     "fitted_to",
+    "grouped_table",
     "merged",
+    "refuse_hopeless",
     "represented",
 ]
 
@@ -303,6 +306,12 @@ class Generalisation:
         All levels of a full-domain search that satisfy the criteria and no finer ones do.
     evaluated, nodes : int
         Generalisations looked at, of how many.
+    keep : str
+        By what the levels of a full-domain search were chosen.
+    score : float or None
+        What they have of it, or E d(X, X̂).
+    suppressed : ndarray of bool, shape (|X|,), or None
+        Which key letters are suppressed: released as one group, which the criteria exempt.
 
     Examples
     --------
@@ -333,6 +342,9 @@ class Generalisation:
     minimal: Sequence[Mapping[str, int]] = ()
     evaluated: int = 1
     nodes: int = 1
+    keep: str = ""
+    score: float | None = None
+    suppressed: np.ndarray | None = None
 
     @cached_property
     def outputs(self) -> list[Any]:
@@ -351,9 +363,35 @@ class Generalisation:
 
     @property
     def standing(self) -> dict[str, Verdict]:
-        """How each criterion stands on the generalised table."""
-        table = grouped_table(self.source, counted(self.source, self.joint), self.units)
-        return {str(c): c.verdict(table) for c in self.criteria}
+        """How each criterion stands on the generalised table, suppressed records being exempt."""
+        released, kept = self._table(), self._table(~self._exempt)
+        verdicts = {c: c.verdict(kept) for c in self.criteria}
+        return {str(c): c.verdict(released) if v.met is None else v for c, v in verdicts.items()}
+
+    @property
+    def standing_of_suppressed(self) -> dict[str, bool | None]:
+        """Whether the one group of suppressed records satisfies each criterion of groups, too."""
+        if not self._exempt.any():
+            return {}
+        verdicts = {str(c): c.verdict(self._table(self._exempt)) for c in self.criteria}
+        return {name: v.holds for name, v in verdicts.items() if v.met is not None}
+
+    @property
+    def share_suppressed(self) -> float:
+        """Share of the records that are suppressed."""
+        masses = self.joint.sum(axis=0)
+        return float(masses[self._exempt].sum() / masses.sum())
+
+    @cached_property
+    def _exempt(self) -> np.ndarray:
+        """Which released letters are of suppressed records."""
+        if self.suppressed is None:
+            return np.zeros(self.joint.shape[1], bool)
+        return np.bincount(codes(self.groups), self.suppressed) > 0
+
+    def _table(self, letters: Any = slice(None)) -> Counts:
+        counts = counted(self.source, self.joint)[:, letters]
+        return grouped_table(self.source, counts, self.units)
 
     @cached_property
     def channel(self) -> Channel:
@@ -383,11 +421,20 @@ class Generalisation:
             )
         if self.distortion is not None:
             lines.append(f"  E d(X, X̂) = {self.distortion:.6g}")
+        elif self.keep not in ("", "W"):
+            lines.append(f"  {OBJECTIVES[self.keep]} = {self.score:,.6g}")
         for name, verdict in self.standing.items():
             values = np.array([]) if verdict.values is None else verdict.values
             extent = f"{np.nanmin(values):.4g} to {np.nanmax(values):.4g} " if len(values) else ""
             broken = 0 if verdict.broken is None else int(verdict.broken.sum())
             lines.append(f"  {name:<18} {extent}over the groups, {broken} break it")
+        if self._exempt.any():
+            breaks = [name for name, holds in self.standing_of_suppressed.items() if not holds]
+            alone = f"it breaks {', '.join(breaks)}" if breaks else "it satisfies them"
+            share = f"{self.share_suppressed:.2%} of the records"
+            lines.append(
+                f"  suppressed         {share}, one group that is exempt; by itself {alone}"
+            )
         return "\n".join(lines)
 
 
@@ -461,10 +508,15 @@ def checked(source: DiscreteSource, criteria: Sequence[Criterion], units: str) -
     """Refuse what not even one group of all records satisfies."""
     if not isinstance(source, DiscreteSource):
         raise InputError("source", f"a {type(source).__name__}", "pass a DiscreteSource")
-    whole_table = counted(source, source.joint.sum(axis=1, keepdims=True))
     for i, criterion in enumerate(criteria):
-        if not allowed(source, [criterion], whole_table, units)[0]:
-            most = 2 ** entropy(whole_table.ravel())
-            problem = f"{criterion!r} fails even with all records in one group"
-            remedy = f"relax it: ℓ is {most:.4g} and k {whole_table.sum():,.0f} there"
-            raise InputError("criteria", problem, remedy, where=i)
+        refuse_hopeless(source, i, criterion, units)
+
+
+def refuse_hopeless(source: DiscreteSource, i: int, criterion: Criterion, units: str) -> None:
+    """Refuse the i-th criterion if not even one group of all records satisfies it."""
+    whole_table = counted(source, source.joint.sum(axis=1, keepdims=True))
+    if not allowed(source, [criterion], whole_table, units)[0]:
+        most = 2 ** entropy(whole_table.ravel())
+        problem = f"{criterion!r} fails even with all records in one group"
+        remedy = f"relax it: ℓ is {most:.4g} and k {whole_table.sum():,.0f} there"
+        raise InputError("criteria", problem, remedy, where=i)

@@ -150,13 +150,14 @@ class DiscreteSource(Frozen):
         cls,
         frame: Any,
         *,
-        sensitive: Hashable | Sequence[Hashable],
+        sensitive: Hashable | Sequence[Hashable] | None,
         key: Hashable | Sequence[Hashable],
         side: Hashable | Sequence[Hashable] | None = None,
         weights: Hashable | None = None,
         bins: Mapping[Hashable, float | str | Sequence[float]] | None = None,
         missing: str = "refuse",
         groups: Mapping[Hashable, int | Mapping[Hashable, Hashable]] | None = None,
+        most: int = MOST_LEVELS,
     ) -> DiscreteSource:
         """Count the records of a table.
 
@@ -164,8 +165,9 @@ class DiscreteSource(Frozen):
         ----------
         frame : pandas, polars or pyarrow frame, DuckDB relation, polars LazyFrame, Dask frame
             Counted by one group-by in its own engine; only the counts are collected.
-        sensitive : column name, or several
-            W; with several columns, their tuple.
+        sensitive : column name, or several, or None
+            W; with several columns, their tuple.  None: nothing is confidential, and W has one
+            value, for :func:`full_domain` under k-anonymity.
         key : column name, or several
             X, over the observed combinations.
         side : column name, or several, optional
@@ -185,6 +187,9 @@ class DiscreteSource(Frozen):
             A mapping names the group of every value, ``{"education": {"9th": "school", …}}``, as
             :meth:`cvxprivacy.Hierarchy.mapping` returns it for a level; a number keeps that
             many most frequent values and calls the rest "other".  Kept in ``schema`` as bins are.
+        most : int
+            Values of a column that are allowed: by default as many as a program could use.  What
+            is recoded, as by :func:`full_domain`, may have more.
 
         Raises
         ------
@@ -207,7 +212,7 @@ class DiscreteSource(Frozen):
         """
         columns = {"sensitive": sensitive, "key": key, "side": side, "weights": weights}
         schema = TableSchema.of(frame, **columns, bins=bins, groups=groups, missing=missing)
-        return cls.from_schema(frame, schema)
+        return cls.from_schema(frame, schema, most=most)
 
     @classmethod
     def from_schema(
@@ -473,6 +478,8 @@ def counted_law(
     groups = [g for g in (schema.sensitive, schema.key, schema.side) if g]
     if levels is None:
         levels = [counts.ordered(group, axis) for axis, group in enumerate(groups)]
+    elif not schema.sensitive:
+        levels = levels[1:]
     places = [{label: i for i, label in enumerate(level)} for level in levels]
     shape = [len(level) for level in levels]
     if math.prod(shape) > MOST_CELLS * 20:
@@ -486,5 +493,8 @@ def counted_law(
                 remedy = "count a table with the same values"
                 raise UnknownValueError("frame", problem, remedy, value=letter)
         law[tuple(p[x] for p, x in zip(places, letters, strict=True))] += mass
+    names, letters_of = [", ".join(g) for g in groups], list(map(list, levels))
+    if not schema.sensitive:  # W has one value
+        law, names, letters_of = law[None], ["nothing", *names], [[None], *letters_of]
     law = array(law, "frame", SHAPE, massive=True)
-    return law, Table(law, list(map(list, levels)), [", ".join(g) for g in groups]), counts
+    return law, Table(law, letters_of, names), counts

@@ -201,7 +201,7 @@ def _check_cells(
                     "give it bins (a width, or edges) if it is a number, groups= if it is not, or "
                 )
                 remedy += "leave it out; what is recoded later is counted by "
-                remedy += f"DiscreteSource.from_schema(…, most={levels})"
+                remedy += f"DiscreteSource.from_table(…, most={levels})"
                 raise InputError(argument, problem, remedy, value=name)
             ungrouped = {v for v in values[name] if isinstance(v, Ungrouped)}
             if ungrouped:

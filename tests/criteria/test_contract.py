@@ -97,6 +97,7 @@ def test_other_constraints_claim_nothing(name):
     rule, mine, other = RULES[name], renamed(RULES[name]), restated(RULES[name])
     for claim in (
         "survives_merging",
+        "survives_company",
         "survives_informed_encoder",
         "on_average",
         "words",
@@ -104,6 +105,7 @@ def test_other_constraints_claim_nothing(name):
     ):
         assert getattr(mine, claim) == getattr(rule, claim)
     assert not other.survives_merging
+    assert not other.survives_company
     assert not other.survives_informed_encoder
     assert not other.on_average
     assert other.words is other.measure is None
