@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cvxprivacy.microdata.measures import average_class_size, discernibility
 from cvxprivacy.model.information import entropy, mutual_information, nat
 
 __all__ = ["OBJECTIVES", "RecodedTable", "Recodings", "cost_of"]
@@ -131,18 +132,12 @@ def cost_of(keep: str, table: RecodedTable, recodings: Recodings, units: str) ->
     costs: dict[str, Any] = {
         "W": lambda: -mutual_information(table.released, units=units),
         "X": lambda: -entropy(table.released.sum(axis=0), units=units),
-        "discernibility": lambda: _discernibility(table),
-        "class size": lambda: float(table.sizes.sum()) / table.released.shape[1],
+        "discernibility": lambda: discernibility(table.sizes[table.kept], table.suppressed),
+        "class size": lambda: average_class_size(table.released.sum(axis=0)),
         "non-uniform entropy": lambda: _non_uniform_entropy(table, recodings) * nat(units),
         "loss": lambda: _loss(table, recodings),
     }
     return float(costs[keep]())
-
-
-def _discernibility(table: RecodedTable) -> float:
-    """Σ |E|² over groups, N for each suppressed record (Bayardo and Agrawal 2005)."""
-    sizes, kept = table.sizes, table.kept
-    return float((sizes[kept] ** 2).sum() + sizes.sum() * table.suppressed)
 
 
 def _non_uniform_entropy(table: RecodedTable, recodings: Recodings) -> float:
