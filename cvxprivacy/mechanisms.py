@@ -445,7 +445,11 @@ def remap(
     best = np.where(barred, np.inf, k.T @ priced).argmin(axis=1)
     merged = np.asarray(k @ np.eye(cost.shape[-1], dtype=np.int64)[best])
     return Channel(
-        merged / DENOMINATOR, inputs=channel.inputs, outputs=fitted.outputs, p_input=law.sum(axis=0)
+        merged / DENOMINATOR,
+        inputs=channel.inputs,
+        outputs=fitted.outputs,
+        p_input=law.sum(axis=0),
+        independent=channel.independent,
     )
 
 
@@ -489,7 +493,7 @@ def _private(
     while True:
         share = min(1.0, units * count / DENOMINATOR)
         mixed = numerators((1.0 - share) * law + share / count) / DENOMINATOR
-        channel = Channel(mixed, inputs=inputs, outputs=outputs)
+        channel = Channel(mixed, inputs=inputs, outputs=outputs, independent=True)
         if PrivacyProfile(channel, metric=metric).epsilon.upper <= epsilon:
             return channel
         units *= 2

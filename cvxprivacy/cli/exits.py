@@ -34,7 +34,7 @@ AS_JSON, FORCED = "cvxprivacy.json", "cvxprivacy.force"  # keys of the context's
 _TYPED = "cvxprivacy.arguments"  # likewise
 _SAME = ("sensitive", "key", "bins", "budget", "weights", "missing", "seed", "na", "delimiter",
          "decimal", "encoding", "sheet", "ordered", "reference", "bootstrap", "cells",
-         "classes", "fraction")  # fmt: skip
+         "classes", "fraction", "draw")  # fmt: skip
 _OPTIONS = {  # what Python's arguments are called on the command line
     **{name: f"--{name}" for name in _SAME},
     **{name: f"--criterion ({name})" for name in ("t", "l", "k", "b", "p", "delta", "epsilon")},
@@ -51,6 +51,7 @@ _OPTIONS = {  # what Python's arguments are called on the command line
 _PHRASES = {
     'pass missing="level" (a letter of their own) or missing="drop"': "pass --missing level (a "
     "letter of their own), --missing drop, or --na for the text of a missing cell",
+    'pass draw="independent"': "pass --draw independent",
     "pass a whole number ≥ 0 or a numpy.random.Generator": "pass a whole number ≥ 0",
     "bin numbers, or name fewer columns": "bin numbers, name fewer columns, or let "
     "`release --cells 300` choose bins",

@@ -130,7 +130,7 @@ class FramedTable:
 
     def release(
         self, channel: Channel, file: IO[bytes], used: Sequence[str], seed: int,
-        row_id: str | None = None, progress: Progress = None,
+        row_id: str | None = None, draw: str = "independent", progress: Progress = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Write the released table into an open file; return what was done.
 
@@ -146,7 +146,7 @@ class FramedTable:
         frame = self.frame(names, binned=list(schema.bins))
         kept = frame.dropna(subset=list(used)) if schema.missing == "drop" else frame
         with applied(self.path, kept.index) as notes:
-            released = channel.apply(kept, seed=seed, row_id=row_id)
+            released = channel.apply(kept, seed=seed, row_id=row_id, draw=draw)
         before = schema.letters(nw.from_native(kept), schema.key)
         columns = [
             python_values(nw.from_native(released[name], series_only=True)) for name in schema.key

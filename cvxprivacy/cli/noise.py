@@ -27,7 +27,7 @@ __all__ = ["release_noise"]
 
 _REFUSED = (
     *("bins", "group", "hierarchy", "level", "top", "cells", "distortion", "criterion", "leakage"),
-    *("weights", "missing", "encoder", "channel", "problem_out", "row_id"),
+    *("weights", "missing", "encoder", "channel", "problem_out", "row_id", "draw"),
     *("untouched", "at_most", "ensure", "suppress", "report", "holdout", "confidence"),
 )
 LITTLE = 0.01  # share of a variance that hides little

@@ -157,6 +157,13 @@ def drawn(command: Command) -> Command:
         help="Names each record: its draw then depends on seed and name alone, so that releases "
         "of two months cannot be averaged.",
     )
+    @click.option(
+        "--draw",
+        type=click.Choice(["independent", "balanced"]),
+        default="independent",
+        help="Each record by itself, or together, so that every count of a group, and of a "
+        "confidential value in it, is its expectation rounded up or down.",
+    )
     @wraps(command)
     def run(*, seed: int | None, row_id: str | None, **options: Any) -> Any:
         if row_id is not None and seed is None:

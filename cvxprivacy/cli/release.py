@@ -220,8 +220,9 @@ def release(
 @shared.drawn
 @shared.reads_tables
 def apply(
-    channel: str, table: str, out: str, reading: dict[str, Any], seed: int, row_id: str | None
-) -> None:
+    channel: str, table: str, out: str, reading: dict[str, Any], seed: int,
+    row_id: str | None, draw: str,
+) -> None:  # fmt: skip
     """Send TABLE through a CHANNEL that `release --channel` kept: next month's table.
 
     It is read as the first one was, unless options say otherwise.
@@ -246,7 +247,9 @@ def apply(
         problem = "it releases letters u that a user decodes with Z, which this command cannot do"
         raise InputError("channel", problem, "apply it in Python: Channel.apply, Decoder.apply")
     used = [name for group in kept.schema.input_columns(kept.encoder) for name in group]
-    drawn = write_all([released_output(opened, kept, out, used, seed, row_id)])["out"]
+    if draw == "balanced" and {*kept.schema.sensitive} <= {*opened.header}:
+        used = list(dict.fromkeys([*kept.schema.sensitive, *used]))
+    drawn = write_all([released_output(opened, kept, out, used, seed, row_id, draw)])["out"]
     drawn["notes"] = [*drawn["notes"], UNCHECKED]
     notes = [f"note: {note}" for note in drawn["notes"]]
     text = "\n".join([f"{out}: {records_drawn(drawn)}", *notes])

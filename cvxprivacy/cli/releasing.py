@@ -56,6 +56,10 @@ _WITHOUT_HOLDOUT = (
         "leave out either",
     ),
 )
+_BALANCED = (
+    "drawn together: every count is its expectation rounded up or down; who knows all other "
+    "records of a group of like records, and what they became, knows what the last one became"
+)
 
 
 class Releasing:
@@ -142,17 +146,19 @@ class Releasing:
             self.drawn = DrawnTable.of(
                 self.problem, self.solution, self.frame, seed=self.seed, row_id=self.row_id,
                 source=self.source, ensure=self.options["ensure"] or "law",
+                draw=self.options["draw"],
             )  # fmt: skip
 
     def write(self) -> None:
         """Write every file that is wanted, together or not at all."""
+        options = self.options
         solved, certificate = self.solution.channel, self.solution.certificate
         assert solved is not None
         drawing, law = self._channels
         self.copied = self._copied(law) if self.options["untouched"] else None
         table = (self.opened, drawing, self.targets["out"], self.schema.columns)
         files = [
-            released_output(*table, self.seed, self.row_id),
+            released_output(*table, self.seed, self.row_id, options["draw"]),
             Output("certificate", self.targets["certificate"], certificate.write, private=True),
             Output("channel", self.targets["channel"], solved.write, private=True),
             Output("problem-out", self.targets["problem-out"], lambda f: f.write(self.stated)),
@@ -215,6 +221,8 @@ class Releasing:
         facts = with_checks(facts, self.checks, self.solution, self.source, self.drawn)
         if self.recoding:
             facts["recoding"] = self.recoding
+        if self.drawn is not None and self.options["draw"] == "balanced":
+            facts["draw"], facts["notes"] = "balanced", [*facts["notes"], _BALANCED]
         facts = self._completed(with_copied(facts, self.source, self.copied))
         return _population_facts(facts, self.population)
 
@@ -256,13 +264,14 @@ class Releasing:
 
 
 def released_output(
-    opened: Any, channel: Any, out: str | None, used: Sequence[str], seed: int, row_id: str | None
-) -> Output:
+    opened: Any, channel: Any, out: str | None, used: Sequence[str], seed: int,
+    row_id: str | None, draw: str,
+) -> Output:  # fmt: skip
     """Return the released table, which is drawn as it is written."""
 
     def write(file: IO[bytes]) -> dict[str, Any]:
         with progress(opened.size, f"writing {Path(out or '').name}") as written:
-            return opened.release(channel, file, used, seed, row_id, written)
+            return opened.release(channel, file, used, seed, row_id, draw, written)
 
     return Output("out", out, write, binary=True)
 

@@ -47,6 +47,7 @@ MOST = 20  # values, and records of each, that an error lists
 _ALONE = ("certificate", "channel", "problem-out")  # of which new records have their own
 _WITHOUT = {
     "holdout": "with --holdout: both proofs are of all records",
+    "draw": "with --draw balanced: what all tell together is proved of independent draws",
     "ensure": "with --ensure table: what is merged after the draw is of no channel that was proved",
 }
 
@@ -280,7 +281,7 @@ def _refuse(options: Mapping[str, Any], row_id: str | None) -> None:
         remedy = "name the column that identifies a record in all tables"
         raise InputError("--row-id", "none, with --after", remedy)
     for name, problem in _WITHOUT.items():
-        if options[name] not in (None, "law"):
+        if options[name] not in (None, "law", "independent"):
             raise InputError("--after", problem, f"leave out --{name}")
 
 

@@ -257,7 +257,7 @@ class ParquetTable:
 
     def release(
         self, channel: Channel, file: IO[bytes], used: Sequence[str], seed: int,
-        row_id: str | None = None, progress: Progress = None,
+        row_id: str | None = None, draw: str = "independent", progress: Progress = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Write the released table into an open file; return what was done."""
         import pyarrow.parquet as pq
@@ -273,7 +273,13 @@ class ParquetTable:
                 relation = relation.filter(f"{quoted} IS NOT NULL{nan}")
         kept = 0
         with applied(self.path) as notes:
-            reader = channel.apply(relation, seed=seed, row_id=row_id)
+            if draw == "balanced":  # counts are of all records
+                table = channel.apply(
+                    relation.to_arrow_table(), seed=seed, row_id=row_id, draw=draw
+                )
+                reader = table.to_reader()
+            else:
+                reader = channel.apply(relation, seed=seed, row_id=row_id)
         with pq.ParquetWriter(file, reader.schema) as writer:
             for batch in reader:
                 writer.write_batch(batch)

@@ -105,6 +105,9 @@ class Criterion(Frozen):
         survive; what is asked of a strategy whatever z is, as by an auxiliary, does not.
     on_average : bool
         Whether it bounds an expectation, which tables that are drawn scatter about.
+    independent_draws : bool
+        Whether it is a promise to one who may know what all other records are and became: then it
+        holds of records that are drawn independently, and not of balanced draws.
     of_channel : bool
         Whether it speaks of p(x̂ | x) alone: it then holds whatever the law of these letters is.
     counts_records : bool
@@ -156,6 +159,7 @@ class Criterion(Frozen):
     on_average: ClassVar[bool] = False
     of_channel: ClassVar[bool] = False
     counts_records: ClassVar[bool] = False
+    independent_draws: ClassVar[bool] = False
     words: ClassVar[Words | None] = None
     only_perfect_when_tightest: ClassVar[bool] = False
     _divergence: ClassVar[str] = "divergence"  # what information is called at one letter

@@ -89,7 +89,7 @@ class LocalPrivacy(Criterion):
     """
 
     name = "local_privacy"
-    survives_merging = of_channel = True
+    survives_merging = of_channel = independent_draws = True
     by_law = False  # of the channel, whatever the law
     words = Words(
         "no record's own {x} makes any released value more than e^{n} times as probable as another "

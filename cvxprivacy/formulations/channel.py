@@ -345,6 +345,7 @@ class ChannelProblem(Problem[Solution]):
             problem.alphabet,
             problem.program_rules,
             entry_bounds(problem._criteria(), problem.rules, problem.alphabet),
+            independent=any(rule.independent_draws for rule in problem._criteria().values()),
             title=type(self).__name__,
             sizes=problem._sizes(),
             notes=problem._notes(),

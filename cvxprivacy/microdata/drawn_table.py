@@ -106,6 +106,7 @@ class DrawnTable:
         row_id: Any = None,
         ensure: str = "law",
         source: DiscreteSource | None = None,
+        draw: str = "independent",
     ) -> DrawnTable:
         """Draw the table that a problem's source was counted from; see :func:`release_table`.
 
@@ -125,6 +126,8 @@ class DrawnTable:
             What is to satisfy the criteria.
         source : DiscreteSource, optional
             Of the whole table, where the problem is of a part of it alone.
+        draw : {"independent", "balanced"}
+            As of :meth:`cvxprivacy.Channel.apply`.
 
         Raises
         ------
@@ -145,7 +148,8 @@ class DrawnTable:
             wrong, remedy = "of letters or columns of another table", "pass this problem's own"
             raise InputError("solution", wrong, remedy)
         kept = with_values(problem, frame)
-        counts = drawn_counts(channel, kept, problem.source, seed=seed, row_id=row_id)
+        how: dict[str, Any] = {"seed": seed, "row_id": row_id, "draw": draw}
+        counts = drawn_counts(channel, kept, problem.source, **how)
         source = problem.source if source is None else source
         if counts.total != source.records:
             wrong = f"{counts.total:,} records, where the source has {source.records:,}"
@@ -313,6 +317,7 @@ def release_table(
     solution: Solution | None = None,
     row_id: Any = None,
     ensure: str = "law",
+    draw: str = "independent",
 ) -> DrawnTable:
     """Release a table by the optimal channel, and check what was drawn.
 
@@ -331,6 +336,9 @@ def release_table(
     ensure : {"law", "table"}
         What is to satisfy the criteria: the law, which is proved whatever is drawn; or the drawn
         table too, of which groups are merged until it breaks no criterion and no cap.
+
+    draw : {"independent", "balanced"}
+        As of :meth:`cvxprivacy.Channel.apply`: balanced counts hardly scatter.
 
     Returns
     -------
@@ -355,7 +363,7 @@ def release_table(
     (True, 3.0)
     """
     solved = problem.solve() if solution is None else solution
-    how: dict[str, Any] = {"seed": seed, "row_id": row_id}
+    how: dict[str, Any] = {"seed": seed, "row_id": row_id, "draw": draw}
     drawn = DrawnTable.of(problem, solved, frame, **how, ensure=ensure)
     released = drawn.channel.apply(with_values(problem, frame), **how)
     return replace(drawn, frame=released)

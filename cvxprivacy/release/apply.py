@@ -52,6 +52,7 @@ class Mechanism:
     arbitrary: npt.NDArray[np.bool_]  # rows that no proof covers
     draw: Callable[[Places, Numbers], Places]  # of rows and numbers below 2⁵²: outputs
     each: int  # numbers that a record takes
+    balanced: Callable[[Places, Sequence[Any] | None, Draws, Any], Places]  # all records at once
     schema: TableSchema | None
     encoder: str
     column: str | None  # of u, where outputs are u = 0, 1, … for a decoder
@@ -65,6 +66,7 @@ class Mechanism:
             return self._column(values, self._drawn(rows, draws, names))
         frame = as_narwhals(values, "values")
         if isinstance(frame, nw.LazyFrame):
+            _refuse_balanced(draws)
             engine = engine_of(frame)
             self._warn(self._survey(values, frame, engine, row_id))
 
@@ -87,6 +89,7 @@ class Mechanism:
         frame = as_narwhals(values, "values")
         batches: Iterable[tuple[Any, Draws, int]] = [(values, draws, 0)]
         if isinstance(frame, nw.LazyFrame):
+            _refuse_balanced(draws)
             batches = drawn_batches(engine_of(frame), values, draws)
         counts: Counter[tuple[Any, Any, int]] = Counter()
         masses: dict[tuple[Any, Any, int], float] = {}
@@ -98,8 +101,8 @@ class Mechanism:
             table = as_narwhals(batch, "values")
             assert isinstance(table, nw.DataFrame)
             rows = self._rows(table, first)
-            drawn = self._drawn(rows, batch_draws, self._names(table, row_id), first)
             w = schema.letters(table, schema.sensitive)
+            drawn = self._drawn(rows, batch_draws, self._names(table, row_id), first, w)
             cells = [(v, x_of[s], y) for v, s, y in zip(w, rows, drawn.tolist(), strict=True)]
             counts.update(cells)
             if schema.weights is not None:
@@ -109,10 +112,27 @@ class Mechanism:
         return dict(counts), masses
 
     def _drawn(
-        self, rows: Places, draws: Draws, names: Sequence[Any] | None, first: int = 0
+        self,
+        rows: Places,
+        draws: Draws,
+        names: Sequence[Any] | None,
+        first: int = 0,
+        w: Sequence[Any] | None = None,
     ) -> Places:
-        """Return the number of each record's output."""
+        """Return the number of each record's output; w is its confidential value, if it is there.
+
+        Balanced draws are of all records at once, and count those of each w.
+        """
+        if draws.balanced:
+            return self.balanced(rows, w, draws, names)
         return self.draw(rows, draws(len(rows), names, first, self.each))
+
+    def _confidential(self, frame: nw.DataFrame[Any]) -> Sequence[Any] | None:
+        """Return the letter w of each record, where the channel knows its columns."""
+        columns = () if self.schema is None else self.schema.sensitive
+        if self.schema is None or not columns or not set(columns) <= set(frame.columns):
+            return None
+        return self.schema.letters(frame, columns)
 
     def _names(self, frame: nw.DataFrame[Any], row_id: Any) -> list[Any] | None:
         """Return the names of the records, where they have any."""
@@ -129,7 +149,8 @@ class Mechanism:
         assert isinstance(frame, nw.DataFrame)
         if rows is None:
             rows = self._rows(frame, first)
-        drawn = self._drawn(rows, draws, self._names(frame, row_id), first)
+        w = self._confidential(frame) if draws.balanced else None
+        drawn = self._drawn(rows, draws, self._names(frame, row_id), first, w)
         if self.column is not None:
             assert self.schema is not None
             return replace_columns(values, {self.column: drawn}, instead_of=self.schema.key)
@@ -237,6 +258,13 @@ class Mechanism:
         """Warn the caller of ``Channel.apply`` of inputs that the source never had."""
         if counts:
             warnings.warn(UnseenValueWarning(counts), stacklevel=4)
+
+
+def _refuse_balanced(draws: Draws) -> None:
+    """Refuse to count what is streamed before it is drawn."""
+    if draws.balanced:
+        problem = "'balanced', of a table that is read in batches"
+        raise InputError("draw", problem, "collect it into a frame in memory first")
 
 
 def rows_of(rows: Mapping[Any, int], letters: Sequence[Any], first: int = 0) -> Places:

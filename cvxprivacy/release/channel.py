@@ -27,6 +27,7 @@ from cvxprivacy.release.apply import (
     inverse_transform,
     inverse_transform_sparse,
 )
+from cvxprivacy.release.balanced import balanced
 from cvxprivacy.release.decoder import Decoder
 from cvxprivacy.release.draws import Draws, Numbers, numerators
 from cvxprivacy.release.estimation import Estimate, estimate, released_counts, stochastic
@@ -66,6 +67,9 @@ class Channel(Frozen):
     decoder : Decoder, optional
         What an output u = 0, 1, … means to a user who knows z; a released table has a column of
         u in place of the key columns, and ``decoder.apply`` reads it.
+    independent : bool
+        Whether its promise holds of records that are drawn independently alone, as local privacy
+        does: balanced draws are then refused.
 
     Raises
     ------
@@ -111,11 +115,13 @@ class Channel(Frozen):
         encoder: str = "x",
         arbitrary: npt.ArrayLike | None = None,
         decoder: Decoder | None = None,
+        independent: bool = False,
     ) -> None:
         self.inputs, self.outputs = labels(inputs, None, "inputs"), list(outputs)
         self.matrix = stochastic(matrix, (len(self.inputs), len(self.outputs)))
         one_of(encoder, "encoder", "x", "wx", "xz", "wxz")
         self.schema, self.encoder, self.decoder = schema, encoder, decoder
+        self.independent = bool(independent)
         self._check_letters()
         self.p_input, self.arbitrary = None, np.zeros(len(self.inputs), bool)
         if p_input is not None:
@@ -240,12 +246,17 @@ class Channel(Frozen):
     def _arguments(self) -> dict[str, Any]:
         """Return what the channel is made of, by the names of the arguments."""
         names = ("matrix", "inputs", "outputs", "p_input", "schema", "encoder", "arbitrary")
-        return {name: getattr(self, name) for name in (*names, "decoder")}
+        return {name: getattr(self, name) for name in (*names, "decoder", "independent")}
 
     # ---- its use -------------------------------------------------------------------------
 
     def apply(
-        self, values: Any, *, seed: int | np.random.Generator | None = None, row_id: Any = None
+        self,
+        values: Any,
+        *,
+        seed: int | np.random.Generator | None = None,
+        row_id: Any = None,
+        draw: str = "independent",
     ) -> Any:
         """Draw a released letter for each record.
 
@@ -267,6 +278,15 @@ class Channel(Frozen):
             A name of each record.  Its draw then depends on seed and name alone, not on its
             place: the same record meets the same draw in another order, batch or month (so that
             repeated releases cannot be averaged).  It takes the same seed, kept secret.
+        draw : {"independent", "balanced"}
+            Each record by itself; or so that counts hardly scatter.  Balanced, each record's own
+            probabilities are the same, and each count of an input and an output, of a confidential
+            value and an output (of a frame with such columns), and of an output is its expectation
+            rounded up or down.  What is promised of one record against the table is untouched; who
+            knows all other records of a cell, and the counts, knows the last one's letter.  With
+            ``row_id`` the table is the same in any order of its records, but a record's draw
+            depends on which others there are: take a seed for each table.  Records are balanced,
+            not their weights.
 
         Returns
         -------
@@ -282,6 +302,8 @@ class Channel(Frozen):
         ------
         UnknownValueError
             For a value that is no input; nothing is drawn.
+        InputError
+            For balanced draws of a channel that is ``independent``, or of a lazy frame.
 
         Warns
         -----
@@ -296,7 +318,26 @@ class Channel(Frozen):
         row does not sum to one), a zero not at all; so are those of a proof with a finer
         denominator, as a preserved marginal needs.
         """
-        return self._mechanism.apply(values, Draws(seed), row_id)
+        return self._mechanism.apply(values, Draws(seed, balanced=self.is_balanced(draw)), row_id)
+
+    def is_balanced(self, draw: str) -> bool:
+        """Tell whether draws are balanced, if they may be.
+
+        Parameters
+        ----------
+        draw : {"independent", "balanced"}
+            As of :meth:`apply`.
+
+        Raises
+        ------
+        InputError
+            For balanced draws of a channel that is ``independent``.
+        """
+        one_of(draw, "draw", "independent", "balanced")
+        if draw == "balanced" and self.independent:
+            problem = "what was promised, such as local privacy, holds of independent draws alone"
+            raise InputError("draw", problem, 'pass draw="independent"', value=draw)
+        return draw == "balanced"
 
     def relabelled(self, labels: Sequence[Hashable]) -> Channel:
         """Return the channel that draws as this one, and releases output i as ``labels[i]``.
@@ -333,7 +374,13 @@ class Channel(Frozen):
     @cached_property
     def _mechanism(self) -> Mechanism:
         drawing = (self._rows, self.outputs, self.arbitrary, self._draw, self._each)
-        return Mechanism(*drawing, self.schema, self.encoder, self._column)
+        return Mechanism(*drawing, self._balanced, self.schema, self.encoder, self._column)
+
+    def _balanced(
+        self, rows: Places, values: Sequence[Any] | None, draws: Draws, names: Any
+    ) -> Places:
+        """Return the number of each record's released letter, drawn together."""
+        return balanced(self._numerators, rows, values, draws, names)
 
     _each = 1  # numbers that decide a record's released letter
 
@@ -450,6 +497,7 @@ def write(arguments: Mapping[str, Any], file: IO[str]) -> None:
         "encoder": arguments["encoder"],
         "coding": None if schema is None else schema.to_dict(),
         "decoder": None if decoder is None else decoder.to_dict(),
+        "independent": arguments["independent"],
     }
     json.dump(document, file, ensure_ascii=False, allow_nan=False)
 
@@ -499,7 +547,7 @@ def load(path: str | os.PathLike[str], make: Callable[..., Any]) -> Any:
 
 
 def _arguments(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments that a document holds; without a decoder, it is an older one."""
+    """Return the arguments that a document holds; what it lacks came after it was written."""
     if document["schema"] != FORMAT:
         raise ValueError(f"its schema is {document['schema']!r}")
     schema, decoder = document["coding"], document.get("decoder")
@@ -511,6 +559,7 @@ def _arguments(document: Mapping[str, Any]) -> dict[str, Any]:
         **{name: document[name] for name in ("p_input", "arbitrary", "encoder")},
         "schema": schema,
         "decoder": None if decoder is None else Decoder.from_dict(decoder, schema),
+        "independent": document.get("independent", False),
     }
 
 

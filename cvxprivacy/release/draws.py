@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import itertools
 import operator
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from math import fsum
@@ -46,9 +47,12 @@ class Draws:
     seed : int, numpy.random.Generator or None
         None takes the system's own randomness: nobody can repeat it, nor guess it.  A generator
         moves on by 32 bytes when the first number is drawn.
+    balanced : bool
+        Whether records are drawn together, so that counts hardly scatter.
     """
 
-    def __init__(self, seed: int | np.random.Generator | None) -> None:
+    def __init__(self, seed: int | np.random.Generator | None, *, balanced: bool = False) -> None:
+        self.balanced = balanced
         self._key: bytes | None = None
         self._seed: int | np.random.Generator | None = seed
         self._stream = 0
@@ -80,6 +84,22 @@ class Draws:
         else:
             words = self._named(size, names, first)[:, :each]
         return (words >> _UNUSED).astype(np.int64).T
+
+    def below(self, purpose: str) -> Callable[[int], int]:
+        """Return what draws a whole number ≥ 0 below a bound of at most 2⁶³, by whole words alone.
+
+        Words beyond the last multiple of the bound are passed over: all numbers are as probable.
+        """
+        words = (
+            word
+            for block in itertools.count()
+            for word in self._words(purpose, BLOCK // 8, block * BLOCK // 8).tolist()
+        )
+
+        def draw(bound: int) -> int:
+            return next(word % bound for word in words if word < 2**64 - 2**64 % bound)
+
+        return draw
 
     def normals(self, size: int, columns: int) -> npt.NDArray[np.float64]:
         """Return independent standard normal numbers, shape (size, columns).

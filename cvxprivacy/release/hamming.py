@@ -188,6 +188,7 @@ class HammingChannel(Channel):
 
     # ---- drawing -------------------------------------------------------------------------
 
+    independent = False
     _each = 2  # whether it is kept, and what is drawn anew
 
     def _draw(self, rows: Places, numbers: Numbers) -> Places:

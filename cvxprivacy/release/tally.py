@@ -109,8 +109,9 @@ class DrawnCounts(FrozenFields):
 
 
 def drawn_counts(
-    channel: Channel, frame: Any, source: DiscreteSource, *, seed: int, row_id: Any = None
-) -> DrawnCounts:
+    channel: Channel, frame: Any, source: DiscreteSource, *, seed: int, row_id: Any = None,
+    draw: str = "independent",
+) -> DrawnCounts:  # fmt: skip
     """Count what ``channel.apply`` with this seed releases of the table that ``source`` is of.
 
     Parameters
@@ -124,7 +125,7 @@ def drawn_counts(
     if seed is None or isinstance(seed, np.random.Generator):
         remedy = "pass a whole number ≥ 0: the table is drawn twice by it"
         raise InputError("seed", f"a {type(seed).__name__}", remedy)
-    draws = Draws(seed)
+    draws = Draws(seed, balanced=channel.is_balanced(draw))
     counts, masses = channel._mechanism.tallied(frame, draws, row_id)
     weights = masses if channel.schema.weights is not None else None
     return DrawnCounts.of(source.w, source.x, channel.outputs, counts, weights)

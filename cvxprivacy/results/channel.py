@@ -32,6 +32,7 @@ def channel_solution(
     rules: Rules,
     entries_of: Entries,
     *,
+    independent: bool,
     title: str,
     sizes: str,
     notes: list[str],
@@ -42,6 +43,8 @@ def channel_solution(
     ----------
     entries_of : callable
         Bounds on the row of a key letter without mass, as of ``restored_rows``.
+    independent : bool
+        Whether records have to be drawn independently.
     """
     counted = None  # of several laws, no one table is all that was counted
     if not alphabet.several:
@@ -69,7 +72,9 @@ def channel_solution(
         sizes=sizes,
         release=None
         if primal is None
-        else release_of(program, alphabet, primal.matrix[: alphabet.n], entries_of),
+        else release_of(
+            program, alphabet, primal.matrix[: alphabet.n], entries_of, independent=independent
+        ),
         prices=priced,
         duals=duals,
         posteriors=posteriors,
@@ -124,7 +129,12 @@ def _multipliers(
 
 
 def release_of(
-    program: ChannelProgram, alphabet: Alphabet, kept: Matrix, entries_of: Entries
+    program: ChannelProgram,
+    alphabet: Alphabet,
+    kept: Matrix,
+    entries_of: Entries,
+    *,
+    independent: bool,
 ) -> Channel:
     """Restore the letters of probability zero, on which no optimum depends.
 
@@ -160,6 +170,7 @@ def release_of(
         encoder=encoder,
         arbitrary=arbitrary[allowed],
         decoder=_decoder(alphabet),
+        independent=independent,
     )
 
 

@@ -91,7 +91,8 @@ def release_facts(
         **drawn.left_out,
         **({"The trade-off": why} if curve is None else {}),
     }
-    seed = provenance.seed_of(asked.arguments)
+    balanced = document.get("draw") == "balanced"
+    seed = provenance.seed_of(asked.arguments, balanced=balanced)
     return _dossier(
         "release",
         title=f"Release of {file_name(asked.table)}",
@@ -101,7 +102,9 @@ def release_facts(
             *(() if sequel is None else sequel["statements"]),
         ],
         asked=words.asked(data, problem.criteria, schema),
-        against=words.against(schema, problem.encoder, sequel=sequel is not None),
+        against=words.against(
+            schema, problem.encoder, sequel=sequel is not None, balanced=balanced
+        ),
         distortion_words=guard.kept(document.get("distortion_words") or [], numbers=False),
         found=found_rows(document, solution, drawn),
         input=input_facts(asked, source, guard, document.get("notes", []), seed),

@@ -134,8 +134,16 @@ def _listed(groups: Any, guard: Guard) -> list[Facts]:
     ]
 
 
-def seed_of(arguments: Sequence[str]) -> dict[str, Any]:
-    """Say whether the seed of the draws is secret."""
+def seed_of(arguments: Sequence[str], *, balanced: bool = False) -> dict[str, Any]:
+    """Say whether the seed of the draws is secret.
+
+    Parameters
+    ----------
+    arguments : sequence of str
+        As they were typed.
+    balanced : bool
+        Whether records were drawn together.
+    """
     typed, row_id = (
         any(token == name or token.startswith(f"{name}=") for token in arguments)
         for name in ("--seed", "--row-id")
@@ -150,7 +158,9 @@ def seed_of(arguments: Sequence[str]) -> dict[str, Any]:
             "can draw the same release again and undo it, so it must be kept as secret as the "
             "table, and a short one is found by trying"
         )
-    if row_id:
+    if row_id and balanced:
+        words += "; the draw depends on the seed and the records' names, and not on their order"
+    elif row_id:
         words += "; each record's draw depends on the seed and the record's name alone"
     return {"given": typed, "secret": not typed, "words": words}
 

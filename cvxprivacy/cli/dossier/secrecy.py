@@ -22,7 +22,7 @@ _MAPPED = {"group", "hierarchy"}  # likewise, in files
 _FILES = {"out", "certificate", "channel", "problem-out", "report", "after", "after-channel"}
 _SHOWN = {
     *("sensitive", "key", "distortion", "budget", "criterion", "leakage", "weights", "missing"),
-    *("encoder", "units", "accuracy", "time-limit", "row-id", "delimiter", "encoding"),
+    *("encoder", "units", "accuracy", "time-limit", "row-id", "draw", "delimiter", "encoding"),
     *("reference", "bootstrap", "ensure", "suppress", "at-most", "cells", "decimal", "sheet"),
     *("holdout", "confidence", "prior"),
 }

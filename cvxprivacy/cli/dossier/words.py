@@ -165,7 +165,9 @@ def asked(data: Mapping[str, Any], criteria: Iterable[Any], schema: Any) -> list
     return lines
 
 
-def against(schema: Any, encoder: str = "", *, sequel: bool = False) -> list[dict[str, str]]:
+def against(
+    schema: Any, encoder: str = "", *, sequel: bool = False, balanced: bool = False
+) -> list[dict[str, str]]:
     """Say against whom a released table protects, and against whom it does not.
 
     Parameters
@@ -175,6 +177,8 @@ def against(schema: Any, encoder: str = "", *, sequel: bool = False) -> list[dic
         What the randomisation saw, such as "wx"; "" where the table is only audited.
     sequel : bool
         Whether what it tells together with earlier releases was designed.
+    balanced : bool
+        Whether records were drawn together.
     """
     w, x = cells(schema.sensitive), cells(schema.key)
     sees = f" It saw {w} too: a released {x} is then chosen by what it is to hide." * (
@@ -201,6 +205,11 @@ def against(schema: Any, encoder: str = "", *, sequel: bool = False) -> list[dic
         people["Who has two releases of the same records"] = (
             "The figures are of this release together with the earlier ones that are named, for "
             "records that are in all of them; of any further release nothing is proved."
+        )
+    if balanced:
+        people[f"Who knows all other records of the same {w} and {x}, and what they became"] = (
+            "Knows what the last one became: records were drawn together, so that every count is "
+            "its expectation rounded up or down. The figures are of one record against the table."
         )
     return [{"who": who, "words": words} for who, words in people.items()]
 

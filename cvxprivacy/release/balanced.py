@@ -1,0 +1,155 @@
+r"""Balanced draws: every record's own probabilities, and counts within one of their expectation.
+
+Of n(w, s) records with confidential value w and input s, n(w, s) p(y | s) are expected to be
+released as y.  A *balanced* table has whole counts m(w, s, y) of which each, and each sum over s,
+and each sum over w and s, is its expectation rounded up or down.  A law of such tables exists whose
+means are the expectations: rows have whole sums, and the three families are a bihierarchy
+(E. Budish, Y.-K. Che, F. Kojima and P. Milgrom, American Economic Review 103, 2013; of two families
+L. H. Cox, *A Constructive Procedure for Unbiased Controlled Rounding*, JASA 82, 1987).
+
+Counts flow through (w, s), (w, y) and y.  Where a flow is not whole there is a cycle of such edges,
+as what comes to a node is what goes.  To push as much as fits along it one way or the other, by a
+chance that keeps the means, makes one edge whole at least (R. Gandhi, S. Khuller, S. Parthasarathy
+and A. Srinivasan, *Dependent Rounding*, Journal of the ACM 53, 2006).  Within a cell (w, s) the
+records take its letters in a random order: each is released as y with probability p(y | s).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from cvxprivacy.certificates.exact_channel import DENOMINATOR
+from cvxprivacy.exact import is_sparse
+from cvxprivacy.release.draws import Draws, Numbers
+
+__all__ = ["balanced"]
+
+
+def balanced(
+    laws: Any, rows: Numbers, values: Sequence[Any] | None, draws: Draws, names: Any = None
+) -> Numbers:
+    """Return the number of each record's output.
+
+    Parameters
+    ----------
+    laws : (inputs, outputs) array
+        p(y | s) in whole numbers over 2⁵².
+    rows : (records,) array
+        s of each record.
+    values : sequence, optional
+        w of each record; without them counts are of s and y alone.
+    draws : Draws
+        Their chance is of a key of its own.
+    names : sequence, optional
+        What tells records apart whatever their order; by default their places.
+    """
+    fresh = draws.fresh("balanced")
+    w, count = _groups(values, len(rows))
+    cells, of_record = np.unique(w * laws.shape[0] + rows, return_inverse=True)
+    sizes = np.bincount(of_record, minlength=len(cells))
+    flow = _Flow(laws, cells, sizes, count)
+    flow.make_whole(fresh.below("rounding"))
+    # the records of a cell in a random order: of 104 bits, whose ties are as rare as guesses
+    first, second = fresh(len(rows), names, each=2)
+    order = np.lexsort((second, first, of_record))
+    drawn = np.empty(len(rows), np.int64)
+    drawn[order] = flow.outputs()
+    return drawn
+
+
+def _groups(values: Sequence[Any] | None, size: int) -> tuple[Numbers, int]:
+    """Return a number of each record's w, whatever the order of the records, and how many w."""
+    if values is None:
+        return np.zeros(size, np.int64), 1
+    letters = sorted(set(values), key=lambda value: (type(value).__name__, repr(value)))
+    place = {letter: i for i, letter in enumerate(letters)}
+    return np.array([place[value] for value in values], np.int64), max(len(letters), 1)
+
+
+class _Flow:
+    """Counts as a flow through (w, s), (w, y) and y to one end, in parts of 2⁻⁵² of a record."""
+
+    def __init__(self, laws: Any, cells: Numbers, sizes: Numbers, groups: int) -> None:
+        n, m = laws.shape
+        of_value = len(cells)  # nodes: cells, then (w, y), then y, then the end
+        of_output = of_value + groups * m
+        self._sure: list[tuple[int, int, int]] = []  # cell, output, records of both for sure
+        self._entries: list[tuple[int, int, int]] = []  # cell, output, edge that is not whole
+        self._ends: list[tuple[int, int]] = []  # of each edge
+        self._part: list[int] = []  # what its flow is above the whole number below
+        sums: dict[tuple[int, int], int] = {}
+        for cell, (key, size) in enumerate(zip(cells.tolist(), sizes.tolist(), strict=True)):
+            w, s = divmod(key, n)
+            for y, numerator in _nonzero(laws, s):
+                whole, part = divmod(size * numerator, DENOMINATOR)
+                self._sure.append((cell, y, whole))
+                if part:
+                    node = of_value + w * m + y
+                    self._entries.append((cell, y, len(self._part)))
+                    self._edge((cell, node), part)
+                    for ends in ((node, of_output + y), (of_output + y, of_output + m)):
+                        sums[ends] = (sums.get(ends, 0) + part) % DENOMINATOR
+        for ends, part in sums.items():
+            if part:
+                self._edge(ends, part)
+        self._open: dict[int, dict[int, None]] = {}  # edges at a node that are not whole
+        for edge, ends in enumerate(self._ends):
+            for node in ends:
+                self._open.setdefault(node, {})[edge] = None
+
+    def _edge(self, ends: tuple[int, int], part: int) -> None:
+        self._ends.append(ends)
+        self._part.append(part)
+
+    def make_whole(self, below: Callable[[int], int]) -> None:
+        """Push along cycles until all flows are whole; ``below`` is a random number below one."""
+        for start, edges in self._open.items():
+            path: list[tuple[int, int]] = []  # edges, and 1 where they are walked as they flow
+            nodes, place = [start], {start: 0}
+            while edges or path:
+                # of an edge that is not whole there is another at the node: it is not walked back
+                edge = next(e for e in self._open[nodes[-1]] if not path or e != path[-1][0])
+                tail, head = self._ends[edge]
+                node, way = (head, 1) if tail == nodes[-1] else (tail, -1)
+                path.append((edge, way))
+                if node not in place:
+                    place[node] = len(nodes)
+                    nodes.append(node)
+                    continue
+                first = place[node]
+                self._push(path[first:], below)
+                for passed in nodes[first + 1 :]:
+                    del place[passed]
+                del path[first:], nodes[first + 1 :]
+
+    def _push(self, cycle: list[tuple[int, int]], below: Callable[[int], int]) -> None:
+        """Push along a cycle as much as fits, one way or the other, with a mean of nothing."""
+        room = [(DENOMINATOR - self._part[e], self._part[e])[::way] for e, way in cycle]
+        most, least = (min(side) for side in zip(*room, strict=True))
+        step = most if below(most + least) < least else -least
+        for edge, way in cycle:
+            self._part[edge] += way * step
+            if self._part[edge] in (0, DENOMINATOR):
+                for at in self._ends[edge]:
+                    del self._open[at][edge]
+
+    def outputs(self) -> Numbers:
+        """Return what records get, cell by cell, as often as it is counted."""
+        up = [(cell, y, self._part[edge] // DENOMINATOR) for cell, y, edge in self._entries]
+        cell, y, count = np.array([*self._sure, *up], np.int64).reshape(-1, 3).T
+        order = np.argsort(cell, kind="stable")
+        return np.repeat(y[order], count[order])
+
+
+def _nonzero(laws: Any, s: int) -> Iterator[tuple[int, int]]:
+    """Yield outputs and whole probabilities of an input."""
+    if is_sparse(laws):
+        span = slice(laws.indptr[s], laws.indptr[s + 1])
+        yield from zip(laws.indices[span].tolist(), laws.data[span].tolist(), strict=True)
+    else:
+        row = laws[s]
+        places = np.flatnonzero(row)
+        yield from zip(places.tolist(), row[places].tolist(), strict=True)

@@ -1,0 +1,200 @@
+"""Balanced draws: each record's own probabilities, and counts that hardly scatter."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cvxprivacy as cpv
+from cvxprivacy.certificates.exact_channel import DENOMINATOR
+from cvxprivacy.release.balanced import _Flow, balanced
+from cvxprivacy.release.draws import Draws, numerators
+from tests.cli.runner import refused, rows, say, write
+from tests.lengths import some_at_length
+
+CHANNEL = cpv.Channel([[0.3, 0.7, 0.0], [0.1, 0.25, 0.65]], inputs="ab", outputs="xyz")
+
+
+def instance(rng, most=60, letters=5):
+    n, m, values = (int(k) for k in rng.integers(1, letters + 1, 3))
+    size = int(rng.integers(0, most))
+    laws = numerators(rng.dirichlet(np.full(m, rng.choice([0.2, 1, 5])), n))
+    return laws, rng.integers(0, n, size), rng.integers(0, values, size)
+
+
+def expected(laws, rows_, w):
+    """Return how many records of (w, s) are expected as each output, in parts of 2⁻⁵²."""
+    counts = np.zeros((6, *laws.shape), dtype=object)
+    for s, value in zip(rows_.tolist(), w.tolist(), strict=True):
+        counts[value, s] += laws[s].astype(object)
+    return counts
+
+
+@pytest.mark.parametrize("seed", some_at_length(range(100), 4))
+def test_every_count_is_within_one_of_its_expectation(seed):
+    draws, rng = Draws(seed), np.random.default_rng(seed)
+    for trial in range(100):
+        laws, s, w = instance(rng)
+        y = balanced(laws, s, w.tolist(), draws.fresh(str(trial)))
+        counts, means = np.zeros((6, *laws.shape), dtype=object), expected(laws, s, w)
+        np.add.at(counts, (w, s, y), DENOMINATOR)
+        for axes in ((), (1,), (0, 1)):  # (w, s, y), (w, y), y
+            off = (counts - means).sum(axis=axes) if axes else counts - means
+            assert (abs(off) < DENOMINATOR).all()
+
+
+class Chosen(int):
+    """A number below a bound of which the test decides on which side of another it is."""
+
+    def __new__(cls, low, bound, seen):
+        number = super().__new__(cls, 0)
+        number.low, number.bound, number.seen = low, bound, seen
+        return number
+
+    def __lt__(self, other):
+        self.seen.append(Fraction(other if self.low else self.bound - other, self.bound))
+        return self.low
+
+
+def outcomes(laws, cells, sizes, groups):
+    """Yield all that may become of counts, with their exact probabilities."""
+    sides = [()]
+    while sides:
+        start, chances = sides.pop(), []
+
+        def below(bound, start=start, chances=chances):
+            low = start[len(chances)] if len(chances) < len(start) else True
+            return Chosen(low, bound, chances)
+
+        flow = _Flow(laws, cells, sizes, groups)
+        flow.make_whole(below)
+        sides += [(*start, *[True] * k, False) for k in range(len(chances) - len(start))]
+        yield flow.outputs(), np.prod(chances) if chances else Fraction(1)
+
+
+@pytest.mark.parametrize("seed", some_at_length(range(200), 12))
+def test_the_mean_of_all_that_may_be_counted_is_the_expectation(seed):
+    """Exactly: every record of a cell, in a random order, has the channel's probabilities."""
+    rng = np.random.default_rng(seed)
+    laws, s, w = instance(rng, 6, 3)
+    keys = w * len(laws) + s
+    cells, sizes = np.unique(keys, return_counts=True)
+    ends = np.cumsum([0, *sizes])
+    means = np.full((len(cells), laws.shape[1]), Fraction(0))
+    total = Fraction(0)
+    for outputs, chance in outcomes(laws, cells, sizes, 6):
+        total += chance
+        for cell, (start, stop) in enumerate(pairwise(ends)):
+            for y in outputs[start:stop]:
+                means[cell, y] += chance
+    assert total == 1
+    for key, size, mean in zip(cells, sizes, means, strict=True):
+        law = laws[key % len(laws)]
+        assert [x / int(size) for x in mean] == [Fraction(int(k), DENOMINATOR) for k in law]
+
+
+def test_each_record_has_its_own_probabilities():
+    """Also in the first and in the last place of its cell."""
+    letters, draws, count = ["a", "a", "b", "a", "b"], Draws(1), 1_500
+    laws, s = numerators(CHANNEL.matrix), np.array([0, 0, 1, 0, 1])
+    drawn = [balanced(laws, s, [0, 0, 0, 1, 1], draws.fresh(str(i))) for i in range(count)]
+    shares = np.stack([(np.array(drawn) == y).mean(axis=0) for y in range(3)])
+    truth = np.array([CHANNEL.matrix["ab".index(letter)] for letter in letters]).T
+    assert (abs(shares - truth) < 5 * np.sqrt(truth * (1 - truth) / count) + 1e-12).all()
+
+
+def test_estimates_scatter_less_than_of_independent_draws():
+    letters, laws = ["a"] * 30 + ["b"] * 70, []
+    for draw in ("independent", "balanced"):
+        released = [
+            CHANNEL.apply(letters, seed=np.random.default_rng(i), draw=draw) for i in range(150)
+        ]
+        counts = np.array([[np.sum(table == y) for y in "xyz"] for table in released])
+        laws.append(counts.var(axis=0))
+    assert (laws[1] < 0.05 * laws[0]).all()
+
+
+def test_names_make_the_table_the_same_in_any_order():
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(
+        {"ill": rng.choice(["no", "yes", "?"], 90), "key": rng.choice(list("abc"), 90)}
+    )
+    frame["id"] = [f"r{i}" for i in range(90)]
+    source = cpv.DiscreteSource.from_table(frame, sensitive="ill", key="key")
+    solution = cpv.PrivacyDistortion(source, cpv.hamming(source.x), budget=0.3).solve()
+    how = {"seed": 4, "row_id": "id", "draw": "balanced"}
+    released = solution.channel.apply(frame, **how)
+    shuffled = solution.channel.apply(frame.sample(frac=1, random_state=1), **how)
+    pd.testing.assert_frame_equal(released, shuffled.sort_index())
+    table = cpv.release_table(cpv.PrivacyDistortion(source, cpv.hamming(source.x), budget=0.3),
+                              frame, **how)  # fmt: skip
+    pd.testing.assert_frame_equal(table.frame, released)
+    assert table.counts.sizes.tolist() == [int((released["key"] == y).sum()) for y in source.x]
+    expected_sizes = solution.channel.released_marginal * 90
+    assert (abs(table.counts.sizes - expected_sizes) < 1 + 1e-9).all()
+    without = frame.drop(columns="ill")  # next month's table, whose ill is not there yet
+    assert len(solution.channel.apply(without, **how)) == 90
+
+
+def test_a_promise_of_independent_draws_is_kept(tmp_path):
+    source = cpv.DiscreteSource([[0.3, 0.1], [0.2, 0.4]], x="ab")
+    problem = cpv.MinimumDistortion(source, cpv.hamming("ab"), [cpv.LocalPrivacy(1)])
+    channel = problem.solve().channel
+    channel.save(tmp_path / "c.json")
+    channels = (
+        channel, cpv.Channel.load(tmp_path / "c.json"), channel.relabelled("cd"),
+        cpv.mechanisms.randomised_response("ab", 1.0),
+    )  # fmt: skip
+    for private in channels:
+        assert private.independent
+        with pytest.raises(cpv.InputError, match="holds of independent draws alone") as caught:
+            private.apply([private.inputs[0]], draw="balanced")
+        assert caught.value.argument == "draw"
+    free = cpv.MinimumDistortion(source, cpv.hamming("ab"), [cpv.DeltaDisclosure(0.2)]).solve()
+    assert not free.channel.independent
+    assert len(free.channel.apply(["a"] * 9, draw="balanced")) == 9
+
+
+def test_what_cannot_be_counted_first_is_refused():
+    pl = pytest.importorskip("polars")
+    channel = cpv.Channel(
+        [[0.5, 0.5], [0.5, 0.5]], inputs="ab", outputs="ab", schema=cpv.TableSchema(key=("key",))
+    )
+    lazy = pl.LazyFrame({"key": ["a", "b"]})
+    with pytest.raises(cpv.InputError, match="collect it into a frame") as caught:
+        channel.apply(lazy, draw="balanced")
+    assert caught.value.argument == "draw"
+    with pytest.raises(cpv.InputError, match="draw"):
+        channel.apply(["a"], draw="even")
+
+
+def test_a_sparse_channel_is_drawn_alike():
+    from scipy import sparse
+
+    laws, s, w = instance(np.random.default_rng(8))
+    dense = balanced(laws, s, w.tolist(), Draws(2))
+    assert (balanced(sparse.csr_array(laws), s, w.tolist(), Draws(2)) == dense).all()
+
+
+def test_on_the_command_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    lines = [f"{rng.choice(['no', 'yes'])},{k}" for k in rng.choice(list("abcd"), 300)]
+    write("t.csv", "\n".join(["ill,key", *lines]) + "\n")
+    roles = ("release", "t.csv", "--sensitive", "ill", "--key", "key")
+    out = say(*roles, "--budget", 0.3, "--out", "o.csv", "--channel", "c.json", "--seed", 3,
+              "--draw", "balanced", "--report", "r.html").out  # fmt: skip
+    assert "note: drawn together: every count is its expectation rounded up or down" in out
+    assert "and what they became" in (tmp_path / "r.html").read_text(encoding="utf-8")
+    say("apply", "c.json", "t.csv", "--out", "again.csv", "--seed", 3, "--draw", "balanced")
+    assert rows("again.csv") == rows("o.csv")
+    channel = cpv.Channel.load("c.json")
+    table = pd.read_csv("o.csv")
+    counts = np.array([(table["key"] == y).sum() for y in channel.outputs])
+    assert (abs(counts - 300 * channel.released_marginal) < 1 + 1e-9).all()
+    local = ("--criterion", "LocalPrivacy=1", "--out", "p.csv", "--draw", "balanced")
+    refused(*roles, *local, pieces=["--draw: ", "pass --draw independent"])
