@@ -146,7 +146,8 @@ class FramedTable:
         frame = self.frame(names, binned=list(schema.bins))
         kept = frame.dropna(subset=list(used)) if schema.missing == "drop" else frame
         with applied(self.path, kept.index) as notes:
-            released = channel.apply(kept, seed=seed, row_id=row_id, draw=draw)
+            how = {"draw": draw} if draw == "balanced" else {}  # sequels are drawn in one way
+            released = channel.apply(kept, seed=seed, row_id=row_id, **how)
         before = schema.letters(nw.from_native(kept), schema.key)
         columns = [
             python_values(nw.from_native(released[name], series_only=True)) for name in schema.key

@@ -76,7 +76,7 @@ class _Flow:
         n, m = laws.shape
         of_value = len(cells)  # nodes: cells, then (w, y), then y, then the end
         of_output = of_value + groups * m
-        self._sure: list[tuple[int, int, int]] = []  # cell, output, records of both for sure
+        self._least: list[tuple[int, int, int]] = []  # cell, output, records that it has for sure
         self._entries: list[tuple[int, int, int]] = []  # cell, output, edge that is not whole
         self._ends: list[tuple[int, int]] = []  # of each edge
         self._part: list[int] = []  # what its flow is above the whole number below
@@ -84,8 +84,8 @@ class _Flow:
         for cell, (key, size) in enumerate(zip(cells.tolist(), sizes.tolist(), strict=True)):
             w, s = divmod(key, n)
             for y, numerator in _nonzero(laws, s):
-                whole, part = divmod(size * numerator, DENOMINATOR)
-                self._sure.append((cell, y, whole))
+                least, part = divmod(size * numerator, DENOMINATOR)
+                self._least.append((cell, y, least))
                 if part:
                     node = of_value + w * m + y
                     self._entries.append((cell, y, len(self._part)))
@@ -106,40 +106,57 @@ class _Flow:
 
     def make_whole(self, below: Callable[[int], int]) -> None:
         """Push along cycles until all flows are whole; ``below`` is a random number below one."""
-        for start, edges in self._open.items():
-            path: list[tuple[int, int]] = []  # edges, and 1 where they are walked as they flow
-            nodes, place = [start], {start: 0}
+        opened, ends = self._open, self._ends
+        for start, edges in opened.items():
+            path: list[tuple[int, bool]] = []  # edges, and whether they are walked as they flow
+            nodes, place, last = [start], {start: 0}, -1
             while edges or path:
                 # of an edge that is not whole there is another at the node: it is not walked back
-                edge = next(e for e in self._open[nodes[-1]] if not path or e != path[-1][0])
-                tail, head = self._ends[edge]
-                node, way = (head, 1) if tail == nodes[-1] else (tail, -1)
-                path.append((edge, way))
-                if node not in place:
-                    place[node] = len(nodes)
+                at = nodes[-1]
+                others = iter(opened[at])
+                edge = next(others)
+                edge = next(others) if edge == last else edge
+                tail, head = ends[edge]
+                node = head if tail == at else tail
+                path.append((edge, tail == at))
+                first = place.setdefault(node, len(nodes))
+                if first == len(nodes):
                     nodes.append(node)
-                    continue
-                first = place[node]
-                self._push(path[first:], below)
-                for passed in nodes[first + 1 :]:
-                    del place[passed]
-                del path[first:], nodes[first + 1 :]
+                else:  # the walk goes on from where an edge of it has become whole
+                    first += self._push(path[first:], below)
+                    for passed in nodes[first + 1 :]:
+                        del place[passed]
+                    del path[first:], nodes[first + 1 :]
+                last = path[-1][0] if path else -1
 
-    def _push(self, cycle: list[tuple[int, int]], below: Callable[[int], int]) -> None:
-        """Push along a cycle as much as fits, one way or the other, with a mean of nothing."""
-        room = [(DENOMINATOR - self._part[e], self._part[e])[::way] for e, way in cycle]
-        most, least = (min(side) for side in zip(*room, strict=True))
+    def _push(self, cycle: list[tuple[int, bool]], below: Callable[[int], int]) -> int:
+        """Push along a cycle as much as fits, one way or the other, with a mean of nothing.
+
+        Returns how many of its edges come before the first that is whole now.
+        """
+        part, most, least = self._part, DENOMINATOR, DENOMINATOR
+        for edge, forward in cycle:
+            down, up = part[edge], DENOMINATOR - part[edge]
+            if not forward:
+                down, up = up, down
+            if up < most:
+                most = up
+            if down < least:
+                least = down
         step = most if below(most + least) < least else -least
-        for edge, way in cycle:
-            self._part[edge] += way * step
-            if self._part[edge] in (0, DENOMINATOR):
+        before = len(cycle)
+        for i, (edge, forward) in enumerate(cycle):
+            part[edge] = moved = part[edge] + (step if forward else -step)
+            if moved in (0, DENOMINATOR):
+                before = min(before, i)
                 for at in self._ends[edge]:
                     del self._open[at][edge]
+        return before
 
     def outputs(self) -> Numbers:
         """Return what records get, cell by cell, as often as it is counted."""
         up = [(cell, y, self._part[edge] // DENOMINATOR) for cell, y, edge in self._entries]
-        cell, y, count = np.array([*self._sure, *up], np.int64).reshape(-1, 3).T
+        cell, y, count = np.array([*self._least, *up], np.int64).reshape(-1, 3).T
         order = np.argsort(cell, kind="stable")
         return np.repeat(y[order], count[order])
 

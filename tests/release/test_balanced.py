@@ -50,13 +50,13 @@ def test_every_count_is_within_one_of_its_expectation(seed):
 class Chosen(int):
     """A number below a bound of which the test decides on which side of another it is."""
 
-    def __new__(cls, low, bound, seen):
+    def __new__(cls, low, bound, chances):
         number = super().__new__(cls, 0)
-        number.low, number.bound, number.seen = low, bound, seen
+        number.low, number.bound, number.chances = low, bound, chances
         return number
 
     def __lt__(self, other):
-        self.seen.append(Fraction(other if self.low else self.bound - other, self.bound))
+        self.chances.append(Fraction(other if self.low else self.bound - other, self.bound))
         return self.low
 
 
