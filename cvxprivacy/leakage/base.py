@@ -36,12 +36,13 @@ from inspect import signature
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, FloatArray, floats, fractions
 from cvxprivacy.frozen import Frozen
 from cvxprivacy.model.information import nat
-from cvxprivacy.validation import untaken
+from cvxprivacy.validation import array, untaken
 from cvxprivacy_verifier.measures import KINDS
 
 __all__ = ["Face", "Leakage", "Places", "beyond", "by_name", "checked"]
@@ -306,18 +307,24 @@ class Leakage(Frozen):
         """
         raise NotImplementedError
 
-    def total(self, joint: FloatArray) -> float:
+    def total(self, joint: npt.ArrayLike) -> float:
         """Return what a joint law p(w, x̂) leaks, Σ_x̂ F; information in nats.
 
         Parameters
         ----------
-        joint : ndarray, shape (|W|, |X̂|)
+        joint : array_like, shape (|W|, |X̂|)
             Probabilities, with a row for each value of W, those without mass too.
+
+        Raises
+        ------
+        InputError
+            For what is no table of numbers ≥ 0.
         """
-        prior = joint.sum(axis=1)
+        masses = array(joint, "joint", "pass probabilities, shape (|W|, |X̂|)", axes=(2,))
+        prior = masses.sum(axis=1)
         there = np.flatnonzero(prior > 0)
-        fitted = self.fitted(range(len(joint)), there.tolist())
-        return float(fitted.value(joint[there], prior[there]).sum())
+        fitted = self.fitted(range(len(masses)), there.tolist())
+        return float(fitted.value(masses[there], prior[there]).sum())
 
     def between(self, p: FloatArray, q: FloatArray) -> float:
         """Return the divergence of two laws that F is of posterior and prior; a log in nats.

@@ -638,3 +638,13 @@ def test_a_long_order_is_cut() -> None:
     text = order_in_words("w", [f"{i:02}" for i in range(30)])
     assert text.endswith("08, 09, …, 29, which is the alphabet's")
     assert order_in_words("w", ["a", None]).endswith("a, missing")
+
+
+def test_a_total_is_of_any_table_of_masses():
+    measure = cpv.leakage.TotalVariation()
+    table = [[0.4, 0.1], [0.0, 0.5]]
+    assert measure.total(table) == pytest.approx(measure.total(np.array(table)))
+    for wrong, where in (([0.5, 0.5], None), ([[0.5, -0.5], [0.5, 0.5]], (0, 1))):
+        with pytest.raises(cpv.InputError, match="pass probabilities") as caught:
+            measure.total(wrong)
+        assert (caught.value.argument, caught.value.where) == ("joint", where)
