@@ -41,6 +41,7 @@ class Useful(Channel):
         need(all(kind == "ratio" for kind, _ in self.auxiliaries.values()), "no ratio")
         need(all(not row[0][0] for row in self.rows.values()), "a row that is not linear")
         self.kinds = {view["measure"]["kind"] for view in program["views"].values()}
+        self.own = all(v["reference"] in (None, v["labels"]) for v in program["views"].values())
 
     def attained(self, channel: Matrix) -> Pair:
         low, high = super().attained(channel)
@@ -92,6 +93,9 @@ class Useful(Channel):
             need(all(sum(map(bool, line)) == 1
                      for law, _ in self.views.values() for line in (*law, *zip(*law, strict=True))),
                  "not the letters themselves")  # fmt: skip
+            need(self.own and all(sum(column) == p for law, _ in self.views.values()
+                                  for column, p in zip(zip(*law, strict=True), self.p, strict=True)),
+                 "not of all that the law has of them")  # fmt: skip
             groups = [[s for s in range(self.n) if self.p[s] == p] for p in sorted(set(self.p))]
             for group in groups:
                 group.sort(key=lambda s: prices[s])
