@@ -135,8 +135,8 @@ class UsefulProof(ChannelProof):
             columns = list(zip(*law, strict=True))
             alone = all(sum(map(bool, line)) == 1 for line in (*law, *columns))
             # M is of J = p r beside π = p: neither of a part of the law, nor of another reference
-            own = reference == list(map(sum, law)) and mass == list(map(sum, columns))
-            if told is not None and alone and own:
+            entire = reference == list(map(sum, law)) and mass == list(map(sum, columns))
+            if told is not None and alone and entire:
                 masses = [fmpq(x, self.integer_total) for x in mass]
                 ratio = self.ratio.max(_LEAST_RATIO)
                 return Corners(masses, ratio, ball(weight) * told[0], told[1])
