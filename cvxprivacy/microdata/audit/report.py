@@ -437,6 +437,8 @@ def audit(
     >>> result.measures["k"].worst, result.worst("distinct l", 1)
     (2.0, [2])
     """
+    if sensitive is None:  # which a table may be counted without, but not audited
+        raise InputError("sensitive", "None", "name what is confidential, a column or several")
     bootstrap = draws_of(bootstrap, "bootstrap")
     missing, wildcards = convention(missing)
     criteria = criteria_listed(criteria)
