@@ -49,7 +49,7 @@ from cvxprivacy.results.enclosure import Enclosure
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.tables.arrays import codes
 from cvxprivacy.tables.labels import as_label
-from cvxprivacy.validation import one_of, typed
+from cvxprivacy.validation import ABOVE_ONE, one_of, typed
 
 __all__ = ["PriceOfDeterminism", "full_domain", "price_of_determinism"]
 
@@ -77,7 +77,7 @@ def full_domain(
     ----------
     source : DiscreteSource
         Counted from a table, so that its key columns have names; ``sensitive=None`` where there is
-        nothing confidential, for k-anonymity alone.
+        nothing confidential, for k-anonymity alone and another ``keep`` than ``"W"``.
     hierarchies : mapping of key column to Hierarchy
         A column without one stays as it is.
     criteria : sequence of Criterion
@@ -154,6 +154,11 @@ def full_domain(
     limit = _share(suppress)
     one_of(keep, "keep", *OBJECTIVES)
     checked(source, [], units)
+    if keep == "W" and distortion is None and len(source.w) == 1:
+        problem = "'W', of which there is one value, so that no levels tell more than others"
+        raise InputError(
+            "keep", problem, "keep 'X', or the least 'loss' or another cost", value=keep
+        )
     grouped, overall = _parted(source, criteria, units)
     lasting = [c for c in criteria if (c.survives_company if limit else c.survives_merging)]
     for i, criterion in enumerate(criteria):
@@ -257,10 +262,9 @@ def full_domain(
 
 def _share(suppress: Any) -> Fraction:
     """Return a share as the decimal that was typed: 0.29 of 100 records are 29."""
-    share = typed(suppress, "suppress", remedy="pass a share of the records, from 0 to 1")
-    if share > 1:
-        remedy = "pass a share of the records, from 0 to 1"
-        raise InputError("suppress", f"{suppress!r}", remedy, value=suppress)
+    remedy = "pass a share of the records, from 0 to 1"
+    remedy = "pass a share of the records, from 0 to 1"
+    share = typed(suppress, "suppress", below=ABOVE_ONE, remedy=remedy)
     return Fraction(str(float(share))) if isinstance(share, float) else Fraction(share)
 
 
@@ -315,8 +319,11 @@ def _columns(source: DiscreteSource, hierarchies: Mapping[str, Hierarchy]) -> di
     keys = source.schema.key
     rows = [x if len(keys) > 1 else (x,) for x in source.x]
     columns = {name: [row[i] for row in rows] for i, name in enumerate(keys)}
-    if not hierarchies:
-        raise InputError("hierarchies", "none", "pass at least one key column's")
+    if not isinstance(hierarchies, Mapping) or not hierarchies:
+        problem = "none" if not hierarchies else f"{hierarchies!r} is no mapping"
+        raise InputError(
+            "hierarchies", problem, "pass {column: Hierarchy}, of one key column or more"
+        )
     for name, hierarchy in hierarchies.items():
         if name not in columns:
             remedy = f"use key columns: {', '.join(keys)}"
