@@ -79,6 +79,17 @@ def test_columns_are_priced_as_all_of_them_are_looked_at(seed, spends, monkeypat
     assert priced.value == pytest.approx(looked.value, abs=1e-7)
 
 
+@pytest.mark.parametrize("epsilon", [0, 1e-9, 15, 30, 100, 600])
+def test_of_many_letters_ends_are_near_whatever_is_promised(epsilon):
+    """Of γ = e¹⁰⁰ what λ lacked in rounding was γ times the answer; of γ = 1 M is no number."""
+    source = cpv.DiscreteSource.identical(np.random.default_rng(1).dirichlet(np.ones(22)))
+    solution = cpv.MostUsefulRelease(source, [cpv.LocalPrivacy(epsilon)]).solve()
+    assert 0 <= solution.gap < 1e-6
+    if epsilon > 30:
+        assert solution.value == pytest.approx(cpv.information.entropy(source.p_x), abs=1e-9)
+    assert epsilon or solution.value == 0
+
+
 def test_of_many_letters_a_gap_that_remains_is_told():
     rng = np.random.default_rng(1)
     source = cpv.DiscreteSource.identical(rng.dirichlet(np.ones(22)))

@@ -246,6 +246,12 @@ def test_company_breaks_what_does_not_claim_otherwise(name):
     assert not rule.survives_company
 
 
+def test_enhanced_likeness_says_that_it_asks_for_more():
+    basic, enhanced = (cpv.BetaLikeness(2, enhanced=both).in_words(w="ill").asks for both in (0, 1))
+    assert basic.endswith("exceed that in the whole table by more than 2 times the latter")
+    assert enhanced == f"{basic}, nor by more than minus its logarithm times"
+
+
 def test_a_share_is_the_decimal_that_was_typed():
     """29 of 100 records, which the float 0.29 is less than."""
     frame = pd.DataFrame({"a": [0] * 71 + list(range(1, 30))})

@@ -333,7 +333,7 @@ def test_corners_whose_ratio_is_hardly_above_one_tell_next_to_nothing(bound: Any
     program["law"] = [[5e-324, *[1e300] * (n - 1)]]  # a mass less than any float
     program["auxiliaries"]["r"]["bound"] = [bound, 0.0]
     dual = {"objective": 1, "multipliers": {}, "letters": [0.0] * n}
-    assert 0 <= -UsefulProof(program).lower(dual) < 1e-20
+    assert 0 <= -UsefulProof(program).lower(dual) < 1e-18
 
 
 def test_it_says_that_it_is_the_greatest() -> None:

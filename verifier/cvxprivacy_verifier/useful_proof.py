@@ -47,7 +47,7 @@ from .work import LISTED, affordable
 
 __all__ = ["UsefulProof"]
 
-_LEAST_RATIO = 1 + arb(2) ** -40  # M divides by γ − 1; a greater γ makes 𝒞 wider, which is sound
+_LEAST_RATIO = 1 + arb(2) ** -34  # M divides by γ − 1; a greater γ makes 𝒞 wider, which is sound
 
 
 class UsefulProof(ChannelProof):
