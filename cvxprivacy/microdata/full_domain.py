@@ -154,11 +154,6 @@ def full_domain(
     limit = _share(suppress)
     one_of(keep, "keep", *OBJECTIVES)
     checked(source, [], units)
-    if keep == "W" and distortion is None and len(source.w) == 1:
-        problem = "'W', of which there is one value, so that no levels tell more than others"
-        raise InputError(
-            "keep", problem, "keep 'X', or the least 'loss' or another cost", value=keep
-        )
     grouped, overall = _parted(source, criteria, units)
     lasting = [c for c in criteria if (c.survives_company if limit else c.survives_merging)]
     for i, criterion in enumerate(criteria):
@@ -168,6 +163,11 @@ def full_domain(
         problem = "beside a distortion, which does not say what a suppressed record costs"
         raise InputError("suppress", problem, "leave one of them out, or use keep=", value=suppress)
     columns = _columns(source, hierarchies)
+    if keep == "W" and distortion is None and len(source.w) == 1:
+        problem = "'W', of which there is one value, so that no levels tell more than others"
+        raise InputError(
+            "keep", problem, "keep 'X', or the least 'loss' or another cost", value=keep
+        )
     names = list(hierarchies)
     heights = [len(hierarchies[name].levels) for name in names]
     if math.prod(heights) > MOST_NODES:

@@ -426,7 +426,8 @@ class Generalisation:
         if self.distortion is not None:
             lines.append(f"  E d(X, X̂) = {self.distortion:.6g}")
         elif self.keep not in ("", "W"):
-            lines.append(f"  {OBJECTIVES[self.keep]} = {self.score:,.6g}")
+            unit = f" {self.units}" * (self.keep in ("X", "non-uniform entropy"))
+            lines.append(f"  {OBJECTIVES[self.keep]} = {self.score:,.6g}{unit}")
         lines += [f"  {name:<18} {self._stands(of)}" for name, of in self.standing.items()]
         if self._exempt.any():
             alone = self.standing_of_suppressed

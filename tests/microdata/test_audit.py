@@ -145,6 +145,8 @@ def test_missing_key_values_as_wildcards():
     for piece in ("KAnonymity(2): every letter satisfies it, where a missing value", *titles):
         assert sum(piece in line for line in lines) == 1
     assert "wildcards" not in str(level)
+    conventions = [of.document()["released"]["missing"] for of in (level, wild)]
+    assert conventions == ["level", "wildcard"]
     broken = cpv.audit(frame, **{**how, "criteria": [cpv.KAnonymity(3)]}, missing="wildcard")
     assert "3 letters break it, where a missing value matches every value" in str(broken)
     assert (

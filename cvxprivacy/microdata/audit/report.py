@@ -218,11 +218,12 @@ class Audit(Findings):
         source, law = self.released, self.laws.released
         assert source.schema is not None
         assert self.original.schema is not None
+        missing = {"missing": "wildcard"} if self.wildcards else {}
         document = {
             "schema": SCHEMA,
             "units": self.units,
             "original": {"records": self.original.records, **self.original.schema.to_dict()},
-            "released": {"records": source.records, **source.schema.to_dict()},
+            "released": {"records": source.records, **source.schema.to_dict(), **missing},
             "entropy": law.entropy(units=self.units),
             "individual_risk": self._individual_risk(),
             "classes": asdict(self.classes),

@@ -77,7 +77,8 @@ class PopulationUniqueness:
     fraction : float
         Share of the population that is in the sample.
     zayatz, pitman, snb : float
-        Estimated unique persons as a share of the population; NaN where a model does not fit.
+        Estimated unique persons as a share of the population; NaN where a model does not fit.  Of
+        a whole population (``fraction=1``) they are counted.
     model : {"pitman", "zayatz", "snb"}
         Which of them Dankar's rule takes.
 
