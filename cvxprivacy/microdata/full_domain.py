@@ -231,16 +231,7 @@ def full_domain(
     best, score = best_of(
         starts, heights, bound=lambda n: cost(n, bound=True), cost=cost, satisfied=satisfies
     )
-    table = suppressing(best)
-    values = {n: _at(columns[n], hierarchies.get(n), level) for n, level in table.levels.items()}
-    groups = [as_label(row) for row in zip(*values.values(), strict=True)]
-    lost = ~table.kept[table.at]
-    if lost.any():
-        nobody = as_label([None] * len(columns))
-        if any(group == nobody for group, gone in zip(groups, lost, strict=True) if not gone):
-            problem = "records that miss every key column look like those that are suppressed"
-            raise InputError("suppress", problem, "name the missing values, or leave them out")
-        groups = [nobody if gone else group for group, gone in zip(groups, lost, strict=True)]
+    groups, lost = _released(columns, hierarchies, suppressing(best))
     loss = None
     if measure is not None:
         groups, loss = represented(source, measure, groups)
@@ -263,7 +254,6 @@ def full_domain(
 def _share(suppress: Any) -> Fraction:
     """Return a share as the decimal that was typed: 0.29 of 100 records are 29."""
     remedy = "pass a share of the records, from 0 to 1"
-    remedy = "pass a share of the records, from 0 to 1"
     share = typed(suppress, "suppress", below=ABOVE_ONE, remedy=remedy)
     return Fraction(str(float(share))) if isinstance(share, float) else Fraction(share)
 
@@ -283,6 +273,24 @@ def _parted(
             raise InputError("criteria", problem, remedy, where=i)
         (overall if verdict.met is None else grouped).append(criterion)
     return grouped, overall
+
+
+def _released(
+    columns: Mapping[str, Sequence[Any]],
+    hierarchies: Mapping[str, Hierarchy],
+    table: RecodedTable,
+) -> tuple[list[Any], np.ndarray]:
+    """Return what each key letter is released as, and which are suppressed."""
+    values = {n: _at(columns[n], hierarchies.get(n), level) for n, level in table.levels.items()}
+    groups = [as_label(row) for row in zip(*values.values(), strict=True)]
+    lost = ~table.kept[table.at]
+    if lost.any():
+        nobody = as_label([None] * len(columns))
+        if any(group == nobody for group, gone in zip(groups, lost, strict=True) if not gone):
+            problem = "records that miss every key column look like those that are suppressed"
+            raise InputError("suppress", problem, "name the missing values, or leave them out")
+        groups = [nobody if gone else group for group, gone in zip(groups, lost, strict=True)]
+    return groups, lost
 
 
 def _at(column: Sequence[Any], hierarchy: Hierarchy | None, level: int) -> list[Any]:

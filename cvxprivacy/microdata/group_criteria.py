@@ -190,8 +190,10 @@ class BetaLikeness(_OfGroups):
         verdict = table.of_letters(excess.max(axis=0), Fraction(0), decide, scale=scale)
         return Verdict(verdict.holds, _greatest(values), values, verdict.met, verdict.broken)
 
-    def in_words(self, **names: str) -> Words:
-        words = super().in_words(**names)
+    def in_words(
+        self, *, w: str = "W", x: str = "X", units: str = "bits", number: str = ""
+    ) -> Words:
+        words = super().in_words(w=w, x=x, units=units, number=number)
         if not self.enhanced:
             return words
         return replace(words, asks=f"{words.asks}, nor by more than minus its logarithm times")
