@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = [
+    "ABOVE_ONE",
     "array",
     "axes_of",
     "generator",
@@ -47,6 +48,7 @@ __all__ = [
     "untaken",
 ]
 
+ABOVE_ONE = math.nextafter(1.0, 2.0)  # what a share of at most 1 is below
 _NO_NUMBERS = (bool, np.bool_, str, bytes)  # whatever Python makes of them
 
 

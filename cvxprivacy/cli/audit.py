@@ -116,6 +116,9 @@ def audit(
     if each and report:
         remedy = "write one for each column, with that column alone in --sensitive"
         raise InputError("--report", "a report is of one confidential column", remedy)
+    if each and isinstance(options["ordered"], str) and options["ordered"]:
+        remedy = "leave the values out, or audit their column alone"
+        raise InputError("--ordered", "values of no column in particular, with --each", remedy)
     targets = report_targets(report)
     paths = [path for path in (original, released) if path is not None]
     refuse_unwritable(targets, *paths, *mapping_files(options["recoding"]))

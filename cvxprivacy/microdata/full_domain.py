@@ -49,7 +49,7 @@ from cvxprivacy.results.enclosure import Enclosure
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.tables.arrays import codes
 from cvxprivacy.tables.labels import as_label
-from cvxprivacy.validation import one_of, typed
+from cvxprivacy.validation import ABOVE_ONE, one_of, typed
 
 __all__ = ["PriceOfDeterminism", "full_domain", "price_of_determinism"]
 
@@ -77,7 +77,7 @@ def full_domain(
     ----------
     source : DiscreteSource
         Counted from a table, so that its key columns have names; ``sensitive=None`` where there is
-        nothing confidential, for k-anonymity alone.
+        nothing confidential, for k-anonymity alone and another ``keep`` than ``"W"``.
     hierarchies : mapping of key column to Hierarchy
         A column without one stays as it is.
     criteria : sequence of Criterion
@@ -163,6 +163,11 @@ def full_domain(
         problem = "beside a distortion, which does not say what a suppressed record costs"
         raise InputError("suppress", problem, "leave one of them out, or use keep=", value=suppress)
     columns = _columns(source, hierarchies)
+    if keep == "W" and distortion is None and len(source.w) == 1:
+        problem = "'W', of which there is one value, so that no levels tell more than others"
+        raise InputError(
+            "keep", problem, "keep 'X', or the least 'loss' or another cost", value=keep
+        )
     names = list(hierarchies)
     heights = [len(hierarchies[name].levels) for name in names]
     if math.prod(heights) > MOST_NODES:
@@ -226,16 +231,7 @@ def full_domain(
     best, score = best_of(
         starts, heights, bound=lambda n: cost(n, bound=True), cost=cost, satisfied=satisfies
     )
-    table = suppressing(best)
-    values = {n: _at(columns[n], hierarchies.get(n), level) for n, level in table.levels.items()}
-    groups = [as_label(row) for row in zip(*values.values(), strict=True)]
-    lost = ~table.kept[table.at]
-    if lost.any():
-        nobody = as_label([None] * len(columns))
-        if any(group == nobody for group, gone in zip(groups, lost, strict=True) if not gone):
-            problem = "records that miss every key column look like those that are suppressed"
-            raise InputError("suppress", problem, "name the missing values, or leave them out")
-        groups = [nobody if gone else group for group, gone in zip(groups, lost, strict=True)]
+    groups, lost = _released(columns, hierarchies, suppressing(best))
     loss = None
     if measure is not None:
         groups, loss = represented(source, measure, groups)
@@ -257,10 +253,8 @@ def full_domain(
 
 def _share(suppress: Any) -> Fraction:
     """Return a share as the decimal that was typed: 0.29 of 100 records are 29."""
-    share = typed(suppress, "suppress", remedy="pass a share of the records, from 0 to 1")
-    if share > 1:
-        remedy = "pass a share of the records, from 0 to 1"
-        raise InputError("suppress", f"{suppress!r}", remedy, value=suppress)
+    remedy = "pass a share of the records, from 0 to 1"
+    share = typed(suppress, "suppress", below=ABOVE_ONE, remedy=remedy)
     return Fraction(str(float(share))) if isinstance(share, float) else Fraction(share)
 
 
@@ -279,6 +273,24 @@ def _parted(
             raise InputError("criteria", problem, remedy, where=i)
         (overall if verdict.met is None else grouped).append(criterion)
     return grouped, overall
+
+
+def _released(
+    columns: Mapping[str, Sequence[Any]],
+    hierarchies: Mapping[str, Hierarchy],
+    table: RecodedTable,
+) -> tuple[list[Any], np.ndarray]:
+    """Return what each key letter is released as, and which are suppressed."""
+    values = {n: _at(columns[n], hierarchies.get(n), level) for n, level in table.levels.items()}
+    groups = [as_label(row) for row in zip(*values.values(), strict=True)]
+    lost = ~table.kept[table.at]
+    if lost.any():
+        nobody = as_label([None] * len(columns))
+        if any(group == nobody for group, gone in zip(groups, lost, strict=True) if not gone):
+            problem = "records that miss every key column look like those that are suppressed"
+            raise InputError("suppress", problem, "name the missing values, or leave them out")
+        groups = [nobody if gone else group for group, gone in zip(groups, lost, strict=True)]
+    return groups, lost
 
 
 def _at(column: Sequence[Any], hierarchy: Hierarchy | None, level: int) -> list[Any]:
@@ -315,8 +327,11 @@ def _columns(source: DiscreteSource, hierarchies: Mapping[str, Hierarchy]) -> di
     keys = source.schema.key
     rows = [x if len(keys) > 1 else (x,) for x in source.x]
     columns = {name: [row[i] for row in rows] for i, name in enumerate(keys)}
-    if not hierarchies:
-        raise InputError("hierarchies", "none", "pass at least one key column's")
+    if not isinstance(hierarchies, Mapping) or not hierarchies:
+        problem = "none" if not hierarchies else f"{hierarchies!r} is no mapping"
+        raise InputError(
+            "hierarchies", problem, "pass {column: Hierarchy}, of one key column or more"
+        )
     for name, hierarchy in hierarchies.items():
         if name not in columns:
             remedy = f"use key columns: {', '.join(keys)}"

@@ -295,7 +295,7 @@ class Generalisation:
     groups : list
         The released letter of each of the source's key letters.
     criteria : tuple of Criterion
-        What every group satisfies.
+        What every group but that of suppressed records satisfies, or the release as a whole.
     units : {"bits", "nats"}
         Of information.
     distortion : float or None
@@ -364,9 +364,13 @@ class Generalisation:
     @property
     def standing(self) -> dict[str, Verdict]:
         """How each criterion stands on the generalised table, suppressed records being exempt."""
-        released, kept = self._table(), self._table(~self._exempt)
-        verdicts = {c: c.verdict(kept) for c in self.criteria}
-        return {str(c): c.verdict(released) if v.met is None else v for c, v in verdicts.items()}
+        verdicts = {c: c.verdict(self._table()) for c in self.criteria}
+        if self._exempt.any():
+            nobody, kept = Verdict.of_letters([]), self._table(~self._exempt)
+            for c, verdict in verdicts.items():
+                if verdict.met is not None:  # not of the release as a whole
+                    verdicts[c] = nobody if self._exempt.all() else c.verdict(kept)
+        return {str(c): verdict for c, verdict in verdicts.items()}
 
     @property
     def standing_of_suppressed(self) -> dict[str, bool | None]:
@@ -422,20 +426,30 @@ class Generalisation:
         if self.distortion is not None:
             lines.append(f"  E d(X, X̂) = {self.distortion:.6g}")
         elif self.keep not in ("", "W"):
-            lines.append(f"  {OBJECTIVES[self.keep]} = {self.score:,.6g}")
-        for name, verdict in self.standing.items():
-            values = np.array([]) if verdict.values is None else verdict.values
-            extent = f"{np.nanmin(values):.4g} to {np.nanmax(values):.4g} " if len(values) else ""
-            broken = 0 if verdict.broken is None else int(verdict.broken.sum())
-            lines.append(f"  {name:<18} {extent}over the groups, {broken} break it")
+            unit = f" {self.units}" * (self.keep in ("X", "non-uniform entropy"))
+            lines.append(f"  {OBJECTIVES[self.keep]} = {self.score:,.6g}{unit}")
+        lines += [f"  {name:<18} {self._stands(of)}" for name, of in self.standing.items()]
         if self._exempt.any():
-            breaks = [name for name, holds in self.standing_of_suppressed.items() if not holds]
-            alone = f"it breaks {', '.join(breaks)}" if breaks else "it satisfies them"
+            alone = self.standing_of_suppressed
+            breaks = [name for name, holds in alone.items() if not holds]
+            words = f"it breaks {', '.join(breaks)}" if breaks else "it satisfies them"
+            words = f"; by itself {words}" if alone else ""
             share = f"{self.share_suppressed:.2%} of the records"
-            lines.append(
-                f"  suppressed         {share}, one group that is exempt; by itself {alone}"
-            )
+            lines.append(f"  {'suppressed':<18} {share}, one group that is exempt{words}")
         return "\n".join(lines)
+
+    def _stands(self, verdict: Verdict) -> str:
+        """Say how a criterion stands over the groups that it is asked of, or of the whole."""
+        if verdict.met is None:
+            value = "" if verdict.value is None else f"{verdict.value:.4g} "
+            holds = {True: "holds", False: "BROKEN", None: "open"}[verdict.holds]
+            return f"{value}of the release as a whole, {holds}"
+        values, kept = verdict.values, " that are kept" * bool(self._exempt.any())
+        if not len(verdict.met):
+            return "no group is kept"
+        extent = "" if values is None else f"{np.nanmin(values):.4g} to {np.nanmax(values):.4g} "
+        broken = 0 if verdict.broken is None else int(verdict.broken.sum())
+        return f"{extent}over the groups{kept}, {broken} break it"
 
 
 # ---- shared by the searches --------------------------------------------------------------

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -188,6 +189,14 @@ class BetaLikeness(_OfGroups):
         scale = float(1 / prior.min())
         verdict = table.of_letters(excess.max(axis=0), Fraction(0), decide, scale=scale)
         return Verdict(verdict.holds, _greatest(values), values, verdict.met, verdict.broken)
+
+    def in_words(
+        self, *, w: str = "W", x: str = "X", units: str = "bits", number: str = ""
+    ) -> Words:
+        words = super().in_words(w=w, x=x, units=units, number=number)
+        if not self.enhanced:
+            return words
+        return replace(words, asks=f"{words.asks}, nor by more than minus its logarithm times")
 
     def __repr__(self) -> str:
         return f"BetaLikeness({float(self.beta):g}{', enhanced=True' * self.enhanced})"

@@ -128,7 +128,7 @@ class ClassSizes:
         suppressed : int
             Records of the original that are not released.
         """
-        table = checked_counts(counts)
+        table, suppressed = checked_counts(counts), integer(suppressed, "suppressed", least=0)
         sizes = table.sum(axis=0)
         others = float((sizes - table.max(axis=0)).sum())
         least = float(sizes.min())

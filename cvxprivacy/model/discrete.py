@@ -210,6 +210,7 @@ class DiscreteSource(Frozen):
         >>> source.x, source.law.tolist(), source.records
         (['[20, 30)', '[30, 40)'], [[2.0, 1.0], [0.0, 2.0]], 5)
         """
+        most = integer(most, "most", least=1)
         columns = {"sensitive": sensitive, "key": key, "side": side, "weights": weights}
         schema = TableSchema.of(frame, **columns, bins=bins, groups=groups, missing=missing)
         return cls.from_schema(frame, schema, most=most)

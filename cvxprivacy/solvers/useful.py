@@ -11,6 +11,7 @@ to list they are those near a threshold rule, and at last the verifier's own dea
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -42,8 +43,10 @@ _NEARLY = 1e-9  # the same where columns are searched for, each of which takes t
 _PENALTIES = 1e3, 1e6, 1e9  # of what a row is broken by, where the greatest μ is 1
 _BROKEN = 1e-9
 _DUST = 1e-10  # of a ray that is taken
+_LACKING = 1e-12, 1e-10  # by which λ is raised, where the greatest μ is 1: of a large γ most
 _INSIDE, _LEAST_INSIDE = 0.25, 1e-6  # shares of what tells nothing
 _TIGHT: Any = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+_TRIED: Any = _TIGHT, {}  # where all rays are nearly alike HiGHS may reach less only
 
 
 @one_thread()
@@ -218,18 +221,20 @@ class Master:
             rows[i] = [*row, *(sign * (i == j) for j, sign in off)]
         less = np.array([sense == "<=" for sense in senses], bool)
         worth = -self.values[chosen[:, 0]] / self._scale
-        answer = linprog(
-            np.concatenate([worth, np.full(len(off), penalty)]),
-            A_ub=rows[less] if less.any() else None,
-            b_ub=self.bounds[less] if less.any() else None,
-            A_eq=np.vstack(
+        program: Any = {
+            "c": np.concatenate([worth, np.full(len(off), penalty)]),
+            "A_ub": rows[less] if less.any() else None,
+            "b_ub": self.bounds[less] if less.any() else None,
+            "A_eq": np.vstack(
                 [np.hstack([rays.T, np.zeros((self.program.n, len(off)))]), rows[~less]]
             ),
-            b_eq=np.concatenate([np.ones(self.program.n), self.bounds[~less]]),
-            method="highs-ds",
-            options=_TIGHT,
-        )
-        if answer.x is None:
+            "b_eq": np.concatenate([np.ones(self.program.n), self.bounds[~less]]),
+        }
+        for options in _TRIED:
+            answer = linprog(**program, method="highs-ds", options=options)
+            if answer.x is not None:
+                break
+        else:
             raise ValueError(f"HiGHS: {answer.message}")
         self._taken, count = answer.x[: len(chosen)], self.program.n
         self.broken = float(answer.x[len(chosen) :].sum())
@@ -323,6 +328,13 @@ class PricedMaster(Master):
     @property
     def count(self) -> int:
         return 2**self.program.n * self.costs.shape[2]
+
+    @property
+    def dual(self) -> UsefulDual:
+        """λ and κ, so that no corner is worth more in rounding alone: of a mass γ it is γ times."""
+        lacking = np.clip(1e-15 * float(self._corners.ratio), *_LACKING)
+        raised = self._letters + lacking * self._scale * self.program.mass
+        return replace(super().dual, letters=raised)
 
     def _look(self) -> None:
         """Add rays that are worth more than they cost, if any is there at all."""

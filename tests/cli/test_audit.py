@@ -59,7 +59,7 @@ def test_several_columns_each_by_itself():
     assert "letters" not in document["audits"]["ill"]
     say(*options[:-2])
     refused(*options, "--report", "a.html", pieces=("--report", "one confidential column"))
-    refused(*options, "--ordered", "none,cold,flu", pieces=("--ordered", "no column"))
+    refused(*options, "--ordered", "none,cold,flu", pieces=("no column", "audit their column"))
 
 
 def test_uniqueness_in_the_population():
@@ -69,6 +69,8 @@ def test_uniqueness_in_the_population():
     assert report(*options)["uniqueness"] == estimate.document()
     assert str(estimate) in say(*options, "--each").out
     refused(*options[:-4], "--fraction", 2, pieces=("--fraction",))
+    for fraction in ("nan", 1e-300):
+        refused(*options[:-4], "--fraction", fraction, pieces=("--fraction", "at most 1"))
 
 
 def test_wildcards():

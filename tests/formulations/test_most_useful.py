@@ -79,6 +79,24 @@ def test_columns_are_priced_as_all_of_them_are_looked_at(seed, spends, monkeypat
     assert priced.value == pytest.approx(looked.value, abs=1e-7)
 
 
+@pytest.mark.parametrize("measure", [L.MutualInformation(), L.ChiSquared(), L.TotalVariation()])
+@pytest.mark.parametrize("epsilon", [0, 1e-9, 15, 30, 100, 600])
+def test_of_many_letters_ends_are_near_whatever_is_promised(epsilon, measure):
+    """Of γ = e¹⁰⁰ what λ lacked in rounding was γ times the answer; of γ = 1 M is no number."""
+    if measure == L.ChiSquared():
+        epsilon = min(epsilon, 30)  # of a larger γ the balls of M are wider than what is told
+    source = cpv.DiscreteSource.identical(np.random.default_rng(1).dirichlet(np.ones(22)))
+    rules = [cpv.LocalPrivacy(epsilon)]
+    solution = cpv.MostUsefulRelease(source, rules, utility=measure).solve()
+    assert 0 <= solution.gap < 1e-6 * max(1.0, solution.value)
+    if epsilon > 30:  # X itself
+        p = source.p_x
+        parts = measure.value(np.diag(p), p).sum()
+        everything = cpv.information.entropy(p) if measure.in_units else parts
+        assert solution.value == pytest.approx(everything, rel=1e-9)
+    assert epsilon or solution.value == 0
+
+
 def test_of_many_letters_a_gap_that_remains_is_told():
     rng = np.random.default_rng(1)
     source = cpv.DiscreteSource.identical(rng.dirichlet(np.ones(22)))

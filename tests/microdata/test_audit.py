@@ -95,6 +95,11 @@ def test_several_columns_each_by_itself():
     refusal("sensitive", cpv.audit_each, table, key="sex", sensitive=["ill", "ill"])
     refusal("sensitive", cpv.audit_each, table, key="sex", sensitive=["ill", "wage"])
     refusal("column", audits.__getitem__, "wage")
+    assert "ill" in audits
+    assert "wage" not in audits
+    assert audits.get("wage") is None
+    for argument in ("bins", "groups"):
+        refusal(argument, cpv.audit_each, table, **both, **{argument: 3})
     assert cpv.audit_each(table, key="sex", sensitive="ill")["ill"].letters == ["f", "m"]
 
 
@@ -135,7 +140,15 @@ def test_missing_key_values_as_wildcards():
     assert wild.re_identified == pytest.approx(7 / 3)
     assert wild.measures["k"].records == 4
     assert wild.holds
-    assert "every value" in str(wild)
+    lines = str(wild).splitlines()
+    titles = "k-anonymity: records (wildcards)", "individual risk: 1/k (wildcards)"
+    for piece in ("KAnonymity(2): every letter satisfies it, where a missing value", *titles):
+        assert sum(piece in line for line in lines) == 1
+    assert "wildcards" not in str(level)
+    conventions = [of.document()["released"]["missing"] for of in (level, wild)]
+    assert conventions == ["level", "wildcard"]
+    broken = cpv.audit(frame, **{**how, "criteria": [cpv.KAnonymity(3)]}, missing="wildcard")
+    assert "3 letters break it, where a missing value matches every value" in str(broken)
     assert (
         wild.measures["distinct l"].values.tolist() == level.measures["distinct l"].values.tolist()
     )

@@ -246,13 +246,20 @@ def test_company_breaks_what_does_not_claim_otherwise(name):
     assert not rule.survives_company
 
 
+def test_enhanced_likeness_says_that_it_asks_for_more():
+    basic, enhanced = (cpv.BetaLikeness(2, enhanced=both).in_words(w="ill").asks for both in (0, 1))
+    assert basic.endswith("exceed that in the whole table by more than 2 times the latter")
+    assert enhanced == f"{basic}, nor by more than minus its logarithm times"
+
+
 def test_a_share_is_the_decimal_that_was_typed():
     """29 of 100 records, which the float 0.29 is less than."""
     frame = pd.DataFrame({"a": [0] * 71 + list(range(1, 30))})
     source = cpv.DiscreteSource.from_table(frame, sensitive=None, key="a")
     hierarchies = {"a": cpv.Hierarchy.suppression(source.x)}
     for limit, level in ((0.29, 0), (Fraction(29, 100), 0), (0.28, 1)):
-        best = cpv.full_domain(source, hierarchies, [cpv.KAnonymity(2)], suppress=limit)
+        how = {"suppress": limit, "keep": "X"}
+        best = cpv.full_domain(source, hierarchies, [cpv.KAnonymity(2)], **how)
         assert best.levels == {"a": level}
     assert best.share_suppressed == 0
 
@@ -297,6 +304,40 @@ def test_all_records_may_be_suppressed():
     assert (best.share_suppressed, best.score, len(best.outputs)) == (1.0, 1.0, 1)
     assert best.standing_of_suppressed == {"KAnonymity(400)": False}
     assert "it breaks KAnonymity(400)" in str(best)
+    assert "KAnonymity(400)    no group is kept" in str(best)
+    for rule in (cpv.BetaLikeness(0), cpv.RecursiveDiversity(0.01, 2), cpv.DistinctDiversity(9)):
+        best = cpv.full_domain(source, HIERARCHIES, [cpv.KAnonymity(400), rule], suppress=1)
+        assert best.standing[str(rule)].holds
+        assert best.standing_of_suppressed[str(rule)] is isinstance(rule, cpv.BetaLikeness)
+        assert f"{rule!s:<18} no group is kept" in str(best)
+
+
+def test_what_is_printed_says_of_which_groups_a_rule_holds():
+    """Of a bound on the whole no group breaks anything; the suppressed group is exempt."""
+    source = cpv.DiscreteSource.from_table(records_of(3), sensitive="w", key=KEYS)
+    rules = [cpv.KAnonymity(4), cpv.LeakageCap(0.9)]
+    free = str(cpv.full_domain(source, HIERARCHIES, rules[:1]))
+    assert "over the groups, 0 break it" in free
+    best = cpv.full_domain(source, HIERARCHIES, rules, suppress=0.3)
+    assert best.share_suppressed > 0
+    lines = {line.split()[0]: line for line in str(best).splitlines()}
+    assert lines["KAnonymity(4)"].endswith("over the groups that are kept, 0 break it")
+    value = best.standing["LeakageCap(0.9)"].value
+    assert lines["LeakageCap(0.9)"].endswith(f"{value:.4g} of the release as a whole, holds")
+    assert "by itself" in lines["suppressed"]
+    alone = str(cpv.full_domain(source, HIERARCHIES, rules[1:], suppress=0.3))
+    assert "by itself" not in alone
+
+
+def test_a_table_without_a_confidential_column_is_not_recoded_by_what_it_tells_of_it():
+    source = cpv.DiscreteSource.from_table(records_of(3)[KEYS], sensitive=None, key=KEYS)
+    with pytest.raises(cpv.InputError, match="keep: 'W', of which there is one value"):
+        cpv.full_domain(source, HIERARCHIES, [cpv.KAnonymity(2)])
+    for hierarchies in ([1], {}, None):
+        with pytest.raises(cpv.InputError, match="pass {column: Hierarchy}"):
+            cpv.full_domain(source, hierarchies, [cpv.KAnonymity(2)], keep="X")
+    with pytest.raises(cpv.InputError, match="sensitive: None"):
+        cpv.audit(records_of(3), key=KEYS, sensitive=None)
 
 
 def test_weights_are_what_is_suppressed():

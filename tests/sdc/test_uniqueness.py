@@ -116,6 +116,22 @@ def test_the_moments_of_the_slide_negative_binomial(a, beta, share, monkeypatch)
     assert unique * float(size @ count) / share == pytest.approx(1000 * beta**a, rel=1e-6)
 
 
+def test_large_classes_take_no_model_away():
+    """(1 + π)^i of 20,000 records is no float; unseen is such a class next to never."""
+    sizes = np.repeat([1, 2, 3, 5], [40, 25, 20, 10])
+    for share in (0.15, 0.5):
+        estimate = PopulationUniqueness.of_sizes([*sizes, 20_000], share)
+        few = PopulationUniqueness.of_sizes([*sizes, 900], share)
+        persons = estimate.snb * estimate.population
+        assert persons == pytest.approx(few.snb * few.population, rel=1e-6)
+        assert estimate.model == "snb"
+
+
+def test_where_all_persons_are_there_no_model_is_needed():
+    estimate = PopulationUniqueness.of_sizes([1, 1, 2, 3], 1)
+    assert [estimate.zayatz, estimate.pitman, estimate.snb, estimate.dankar] == [2 / 7] * 4
+
+
 def test_shlosser_finds_the_classes_of_a_population():
     rng = np.random.default_rng(5)
     persons = rng.geometric(0.2, 4_000)
@@ -139,7 +155,7 @@ def test_refusals():
     table = pd.DataFrame({"age": [20, 30, None]})
     refusal("key", population_uniqueness, table, "age", fraction=0.1)
     assert population_uniqueness(table, "age", fraction=0.1, missing="drop").records == 2
-    for fraction in (0, 1.1, -0.5, math.nan):
+    for fraction in (0, 1.1, -0.5, math.nan, "a tenth", 1e-300, 5e-324):
         refusal("fraction", PopulationUniqueness.of_sizes, [1, 2], fraction)
     for sizes in ([0, 1], [1.5], [], [[1]]):
         refusal("sizes", PopulationUniqueness.of_sizes, sizes, 0.5)

@@ -41,6 +41,7 @@ class Useful(Channel):
         need(all(kind == "ratio" for kind, _ in self.auxiliaries.values()), "no ratio")
         need(all(not row[0][0] for row in self.rows.values()), "a row that is not linear")
         self.kinds = {view["measure"]["kind"] for view in program["views"].values()}
+        self.plain = all(v["reference"] in (None, v["labels"]) for v in program["views"].values())
 
     def attained(self, channel: Matrix) -> Pair:
         low, high = super().attained(channel)
@@ -92,6 +93,8 @@ class Useful(Channel):
             need(all(sum(map(bool, line)) == 1
                      for law, _ in self.views.values() for line in (*law, *zip(*law, strict=True))),
                  "not the letters themselves")  # fmt: skip
+            marginals = [[sum(c) for c in zip(*law, strict=True)] for law, _ in self.views.values()]
+            need(self.plain and all(of == list(self.p) for of in marginals), "a part of the law")
             groups = [[s for s in range(self.n) if self.p[s] == p] for p in sorted(set(self.p))]
             for group in groups:
                 group.sort(key=lambda s: prices[s])

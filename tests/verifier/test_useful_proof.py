@@ -307,6 +307,35 @@ def test_no_forgery_is_false_where_corners_are_bounded_at_length(monkeypatch: An
     assert attack(9, 1000, monkeypatch) > 150
 
 
+@pytest.mark.parametrize("field", ["reference", "labels"])
+def test_corners_are_bounded_of_the_letters_beside_their_own_law_alone(field: str) -> None:
+    """Beside another reference a release tells more than any M says, and a false end was proved."""
+    n = 21
+    program = large(n, {"kind": "mutual information"}, {}, [*range(n)])
+    program["law"] = [[1.0 + s for s in range(n)], [1.0] * n]
+    view = program["views"]["V"]
+    view["labels"] = [[*range(n)]] * 2
+    dual = {"objective": 1, "multipliers": {}, "letters": [0.0] * n}
+    assert not UsefulProof(program).lower(dual) > 0
+    others = [[[*range(n)][::-1]] * 2, [[*range(n)], [-1] * n]]
+    for tables in others if field == "reference" else others[1:]:
+        view[field] = tables
+        with pytest.raises(UnaffordableError, match="of the letters themselves"):
+            UsefulProof(program).lower(dual)
+
+
+@pytest.mark.parametrize(
+    "bound", [0.5, 1.0, 1.0 + 2.0**-52, "1152921504606846977/1152921504606846976"]
+)
+def test_corners_whose_ratio_is_hardly_above_one_tell_next_to_nothing(bound: Any) -> None:
+    n = 21
+    program = large(n, {"kind": "chi-squared"}, {}, [*range(n)])
+    program["law"] = [[5e-324, *[1e300] * (n - 1)]]  # a mass less than any float
+    program["auxiliaries"]["r"]["bound"] = [bound, 0.0]
+    dual = {"objective": 1, "multipliers": {}, "letters": [0.0] * n}
+    assert 0 <= -UsefulProof(program).lower(dual) < 1e-18
+
+
 def test_it_says_that_it_is_the_greatest() -> None:
     source = cpv.DiscreteSource.identical([0.2, 0.3, 0.5])
     text = "\n".join(stated(document_of(cpv.MostUsefulRelease(source, [cpv.LocalPrivacy(1)]))))

@@ -103,11 +103,11 @@ class _Search:
     def __init__(self, corners: Corners, prices: Sequence[arb]) -> None:
         self.count, self._corners = 0, corners
         self._prices = [price.lower() for price in prices]  # r > 0: nothing costs less
-        masses, self._high = [float(p) for p in corners.masses], float(corners.ratio)
-        self._steps = [(self._high - 1) * p for p in masses]
-        rates = [float(price) / p for price, p in zip(self._prices, masses, strict=True)]
+        pairs, self._high = zip(self._prices, corners.masses, strict=True), float(corners.ratio)
+        self._steps = [(self._high - 1) * float(p) for p in corners.masses]
+        rates = [float(price / p) for price, p in pairs]  # p may be less than any float
         self._until = [self._level(rate) for rate in rates]  # the mass up to which γ pays
-        self._order = sorted(range(len(masses)), key=lambda s: -self._until[s])
+        self._order = sorted(range(len(rates)), key=lambda s: -self._until[s])
         # with a letter all cheaper ones of its probability are γ, or all dearer ones are 1
         self._cheaper, self._dearer = dict[int, list[int]](), dict[int, list[int]]()
         for group in corners.alike:

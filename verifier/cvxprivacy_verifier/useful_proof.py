@@ -47,6 +47,8 @@ from .work import LISTED, affordable
 
 __all__ = ["UsefulProof"]
 
+_LEAST_RATIO = 1 + arb(2) ** -34  # M divides by γ − 1; a greater γ makes 𝒞 wider, which is sound
+
 
 class UsefulProof(ChannelProof):
     """The ends that a program proves whose objective is maximised, one output at a time."""
@@ -126,13 +128,18 @@ class UsefulProof(ChannelProof):
         if not self.plain or self.n <= LISTED:
             return None
         assert self.ratio is not None
-        if len(self._objective["weights"]) == 1 and self.ratio > 1:
+        if len(self._objective["weights"]) == 1:
             ((view, weight),) = self._objective["weights"].items()
-            law, told = self.view(view, self.integer_law)[0], by_mass(self.measures[view])
-            lines = (*law, *zip(*law, strict=True))
-            if told is not None and all(sum(map(bool, line)) == 1 for line in lines):
-                masses = [fmpq(x, self.integer_total) for x in self.integer_mass]
-                return Corners(masses, self.ratio, ball(weight) * told[0], told[1])
+            law, reference = self.view(view, self.integer_law)
+            told, mass = by_mass(self.measures[view]), self.integer_mass
+            columns = list(zip(*law, strict=True))
+            alone = all(sum(map(bool, line)) == 1 for line in (*law, *columns))
+            # M is of J = p r beside π = p: neither of a part of the law, nor of another reference
+            entire = reference == list(map(sum, law)) and mass == list(map(sum, columns))
+            if told is not None and alone and entire:
+                masses = [fmpq(x, self.integer_total) for x in mass]
+                ratio = self.ratio.max(_LEAST_RATIO)
+                return Corners(masses, ratio, ball(weight) * told[0], told[1])
         problem = f"{self.n} letters, where {LISTED} are the most, unless mutual information, χ² or"
         raise UnaffordableError(f"{problem} the total variation of the letters themselves is told")
 

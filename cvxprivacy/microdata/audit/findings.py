@@ -159,9 +159,10 @@ class CountedLetters(FrozenFields):
         Rows in the order of the values of W, where that is known.
     original : ndarray, shape (|W|, |X|), or None
         The same rows of the original.
+    wildcards : bool
+        Whether missing values are.
     matches, persons : ndarray, shape (|X̃|,)
-        Records that may have each letter, and their weights: more than its own where missing
-        values are wildcards.
+        Records that may have each letter, and their weights: more than its own with wildcards.
     """
 
     counts: npt.NDArray[np.float64]
@@ -171,6 +172,7 @@ class CountedLetters(FrozenFields):
     prior: npt.NDArray[np.float64] | None
     order: list[int] | None
     original: npt.NDArray[np.float64] | None
+    wildcards: bool
     matches: npt.NDArray[np.float64]
     persons: npt.NDArray[np.float64]
 
@@ -197,7 +199,7 @@ class CountedLetters(FrozenFields):
             assert records.schema is not None
             columns = len(records.schema.key)
             sizes, persons = (matched(records.x, columns, of) for of in (sizes, persons))
-        return cls(counts, counted, weighted, w, prior, at, before, sizes, persons)
+        return cls(counts, counted, weighted, w, prior, at, before, wildcards, sizes, persons)
 
     def table(self, units: str) -> Counts:
         """Return what criteria are evaluated at."""
@@ -236,9 +238,10 @@ def measured(
     distinct = measures.distinct_diversity(table.records)
     if table.weighted:
         risky = "estimate of E 1/F"
+    how = " (wildcards)" if table.wildcards else ""
     by_name = {
-        "k": Measure("k", "k-anonymity: records", table.matches, True, sizes, sizes),
-        RISK: Measure(RISK, f"individual risk: {risky}", risk, False, sizes, sizes),
+        "k": Measure("k", f"k-anonymity: records{how}", table.matches, True, sizes, sizes),
+        RISK: Measure(RISK, f"individual risk: {risky}{how}", risk, False, sizes, sizes),
         "distinct l": Measure("distinct l", DISTINCT, distinct, True, sizes, sizes),
     }
     rows: list[tuple[Any, ...]] = [
@@ -333,7 +336,7 @@ class Findings:
     ) -> None:
         self.original, self.released, self.units = original, released, units
         self.criteria, alike = tuple(criteria), original is released
-        self.laws, rng = laws, generator(seed)
+        self.laws, self.wildcards, rng = laws, wildcards, generator(seed)
         table = CountedLetters.of(laws, released, reference, order, wildcards)
         counts = self._counts = table.counts
 

@@ -218,11 +218,12 @@ class Audit(Findings):
         source, law = self.released, self.laws.released
         assert source.schema is not None
         assert self.original.schema is not None
+        missing = {"missing": "wildcard"} if self.wildcards else {}
         document = {
             "schema": SCHEMA,
             "units": self.units,
             "original": {"records": self.original.records, **self.original.schema.to_dict()},
-            "released": {"records": source.records, **source.schema.to_dict()},
+            "released": {"records": source.records, **source.schema.to_dict(), **missing},
             "entropy": law.entropy(units=self.units),
             "individual_risk": self._individual_risk(),
             "classes": asdict(self.classes),
@@ -437,6 +438,8 @@ def audit(
     >>> result.measures["k"].worst, result.worst("distinct l", 1)
     (2.0, [2])
     """
+    if sensitive is None:  # which a table may be counted without, but not audited
+        raise InputError("sensitive", "None", "name what is confidential, a column or several")
     bootstrap = draws_of(bootstrap, "bootstrap")
     missing, wildcards = convention(missing)
     criteria = criteria_listed(criteria)

@@ -47,6 +47,13 @@ class Audits(Mapping[str, Audit]):
         one_of(column, "column", *self._audits)
         return self._audits[column]
 
+    def __contains__(self, column: object) -> bool:
+        return column in self._audits
+
+    def get(self, column: str, default: Any = None) -> Any:
+        """Return the audit of a column, or the default for what is none."""
+        return self._audits.get(column, default)
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._audits)
 
@@ -80,7 +87,10 @@ class Audits(Mapping[str, Audit]):
     def __str__(self) -> str:
         first, *_ = self.values()
         facts = {name: first.facts[name] for name in ("released", "classes")}
-        lines = [f"audit of a released table, {len(self)} confidential columns each by itself"]
+        each = (
+            f"{len(self)} confidential columns each" if len(self) > 1 else "a confidential column"
+        )
+        lines = [f"audit of a released table, {each} by itself"]
         lines += [f"  {name:<13}  {fact}" for name, fact in facts.items()]
         lines += ["", *(f"  {line}" for line in aligned(self._rows()))]
         for column, of in self.items():
@@ -178,8 +188,9 @@ def audit_each(
         others = set(columns) - {column}
         specs: dict[str, Any] = {
             argument: {n: spec for n, spec in of.items() if str(n) not in others}
+            if isinstance(of, Mapping)
+            else of  # which is refused there
             for argument, of in (("bins", bins), ("groups", groups))
-            if of is not None
         }
         order = orders.get(column) if isinstance(ordered, Mapping) else ordered
         audits[column] = audit(

@@ -23,6 +23,7 @@ from cvxprivacy.microdata.audit.findings import (
 from cvxprivacy.microdata.audit.pairing import COUNTED
 from cvxprivacy.model.one_symbol import equivalent_diversity
 from cvxprivacy.sdc.risk.individual import ESTIMATE
+from cvxprivacy.sdc.risk.wildcards import MATCHED
 from cvxprivacy.tables.labels import printable, shown
 from cvxprivacy.text import padded
 
@@ -134,16 +135,19 @@ def conclusions(findings: Findings) -> list[tuple[str, str, str]]:
 def _standing(verdict: Verdict, findings: Findings) -> tuple[str, str]:
     """Say how a criterion stands, and by how much."""
     value = "" if verdict.value is None else f", at {verdict.value:.4g}"
+    how = f", where {MATCHED}" * (findings.wildcards and verdict.criterion.counts_records)
     if verdict.holds is None:
         return "open", "it cannot be decided on a table"
     if verdict.letters:
         some = ", ".join(shown(findings.letters[i]) for i in verdict.broken[:3])
         more = ", …" if verdict.letters > 3 else ""
         many = f"{verdict.letters:,} letters break" if verdict.letters > 1 else "1 letter breaks"
-        return "BROKEN", f"{many} it, with {verdict.records:,} records: {some}{more}"
+        return "BROKEN", f"{many} it{how}, with {verdict.records:,} records: {some}{more}"
     if not verdict.holds:
         return "BROKEN", f"the table does not{value}"
-    return "holds", "every letter satisfies it" if verdict.of_letters else f"the table does{value}"
+    if verdict.of_letters:
+        return "holds", f"every letter satisfies it{how}"
+    return "holds", f"the table does{value}"
 
 
 def notes(findings: Findings) -> list[str]:

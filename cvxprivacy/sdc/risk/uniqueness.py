@@ -47,7 +47,7 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.tables.counting import count_records
 from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.tables.values import MOST_CELLS
-from cvxprivacy.validation import number
+from cvxprivacy.validation import ABOVE_ONE, typed
 
 __all__ = ["PopulationUniqueness", "population_uniqueness"]
 
@@ -57,6 +57,7 @@ ASSUMED = {
     "snb": "sizes of classes less 1 are negative binomial, fitted by moments",
 }
 FEW = 0.1  # sampling fraction up to which Dankar et al. use Pitman's model
+MOST_PERSONS = 1e15  # that floats count one by one
 _SOLVED = 1e-7
 _STARTS = [(a, b) for a in (-3.0, -1.0, 1.0, 3.0) for b in (-6.0, -3.0, -1.0, 1.0)]
 
@@ -76,7 +77,8 @@ class PopulationUniqueness:
     fraction : float
         Share of the population that is in the sample.
     zayatz, pitman, snb : float
-        Estimated unique persons as a share of the population; NaN where a model does not fit.
+        Estimated unique persons as a share of the population; NaN where a model does not fit.  Of
+        a whole population (``fraction=1``) they are counted.
     model : {"pitman", "zayatz", "snb"}
         Which of them Dankar's rule takes.
 
@@ -113,14 +115,18 @@ class PopulationUniqueness:
         InputError
             For sizes that are no such numbers, and other fractions.
         """
-        share = number(fraction, "fraction", zero=False, below=math.nextafter(1.0, 2.0))
         each = np.asarray(sizes)
         if each.ndim != 1 or not each.size or each.dtype.kind not in "iu" or (each < 1).any():
             raise InputError("sizes", "not whole numbers of at least 1", "pass records of classes")
+        remedy = "pass a share of the population, above 0 and at most 1"
+        share = float(typed(fraction, "fraction", zero=False, below=ABOVE_ONE, remedy=remedy))
+        if int(each.sum()) > MOST_PERSONS * share:
+            problem = f"{share!r}: the population would be of more than {MOST_PERSONS:.0e} persons"
+            raise InputError("fraction", problem, remedy, value=fraction)
         size, count = (of.astype(float) for of in np.unique(each, return_counts=True))
         unique = int(count[0]) if size[0] == 1 else 0
-        zayatz = pitman = snb = 0.0
-        if unique:
+        zayatz = pitman = snb = unique / int(each.sum())  # no model where all persons are there
+        if unique and share < 1:
             zayatz = _zayatz(size, count, share)
             pitman = _pitman(size, count, share)
             snb = _slide_negative_binomial(size, count, share)
@@ -270,8 +276,6 @@ def _slide_negative_binomial(size: Counts, count: Counts, share: float) -> float
     from scipy.optimize import root
     from scipy.special import expit
 
-    if share == 1:
-        return float(count[0] / (size @ count))
     if len(size) == 1 or size[1] != 2:
         return math.nan  # no class of two
     classes, left = _shlosser(size, count, share), 1 - share
@@ -300,6 +304,6 @@ def _shlosser(size: Counts, count: Counts, share: float) -> float:
     left = 1 - share
     unseen = count @ left**size
     first = count @ (size * share**2 * (1 - share**2) ** (size - 1))
-    second = count @ (left**size * ((1 + share) ** size - 1))
+    second = count @ ((1 - share**2) ** size - left**size)  # (1 + π)^i would overflow
     third = count @ (size * share * left ** (size - 1))
     return float(count.sum() + count[0] * first / second * (unseen / third) ** 2)
