@@ -103,9 +103,7 @@ class WholeCounts(Restatable):
         encoder: str = "x",
         units: str = "bits",
     ) -> None:
-        self.relaxed = MinimumDistortion(
-            source, distortion, criteria, encoder=encoder, units=units
-        )
+        self.relaxed = MinimumDistortion(source, distortion, criteria, encoder=encoder, units=units)
         self.source, self.criteria = source, self.relaxed.criteria
         self.smallest_group = integer(smallest_group, "smallest_group", least=1)
         self.encoder, self.units = encoder, units
@@ -113,7 +111,7 @@ class WholeCounts(Restatable):
 
     @property
     def problem(self) -> Any:
-        """The program in CVXPY, with integer variables: of linear rows, any MIP solver solves it."""
+        """The program in CVXPY, with integer variables, which HiGHS solves if rows are linear."""
         from cvxprivacy.solvers.conic.paper_table import paper_table
 
         relaxed = self.relaxed
@@ -201,7 +199,7 @@ def _refuse(problem: WholeCounts) -> None:
             raise InputError("criteria", wrong, "pass smallest_group=", where=name)
         if any(rule not in program.constraints.values() for rule in rules
                if not isinstance(rule, EntryBounds)):  # fmt: skip
-            wrong = f"{criterion!r} is of the randomisation, and whole counts have none of their own"
+            wrong = f"{criterion!r} is of the randomisation, not of a table"
             remedy = "leave it out, or solve MinimumDistortion; PreserveMarginal is taken"
             raise InputError("criteria", wrong, remedy, where=name)
         if problem.encoder == "x" and any(_about_w(problem, rule) for rule in rules):

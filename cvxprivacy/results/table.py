@@ -1,4 +1,4 @@
-"""What a program over whole counts ends with: a table, what is proved of it, and what is claimed."""
+"""What a program over whole counts ends with: a table, and what is proved or claimed of it."""
 
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ class TableSolution(FrozenFields):
     @cached_property
     def risk(self) -> float:
         """I(W; X̂) of the counts; of encoder ``"x"`` of the channel."""
-        _ = self._table
-        return mutual_information(self.joint, units=self.units)
+        assert self.joint is not None or self._table is None
+        return mutual_information(np.asarray(self.joint), units=self.units)
 
     @cached_property
     def informed_risk(self) -> float:

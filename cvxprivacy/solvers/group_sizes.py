@@ -1,9 +1,10 @@
 """Groups of at least k records and nothing else, under one Hamming distance: a knapsack.
 
-A cell of fewer than k records is emptied (E) or filled up (F).  Moved are
-max(Σ_E n, Σ_F (k − n)) records: what is emptied fills, larger cells spare what lacks as long as they
-can, and what is left over joins any group.  Among sets E of one size in records, one with the most
-cells asks for least to be filled; dynamic programming over that size is exact, in whole numbers.
+A cell of fewer than k records is emptied (E) or filled up (F).  Moved are max(Σ_E n, Σ_F (k − n))
+records: what is emptied fills, larger cells spare what lacks as long as they can, and what is left
+over joins any group.  To empty a larger cell, too, is never better: one that it fills could be
+emptied instead.  Among sets E of as many records, one of the most cells leaves least to fill;
+dynamic programming over that number is exact.
 """
 
 from __future__ import annotations

@@ -35,7 +35,9 @@ _NEAR = 1e-7  # records by which a row may be broken before it is cut: HiGHS is 
 _TIGHTER = 1e-6  # records by which a row is tightened that holds in floats and not exactly
 _RELAXED = 60  # rounds of the relaxation at most
 _ROUNDS = 400
+_SHARED = 2  # tangents for each value of W that all outputs have
 _HALVINGS = 40
+_COARSE = 0.01  # the first gap of whole numbers
 _ALL_ARCS = 100  # letters up to which every record may go everywhere
 _TARGETS = 40  # cheapest ones of a letter, beyond
 
@@ -106,7 +108,7 @@ def one_hamming(program: ChannelProgram, home: Places) -> Places | None:
     ndarray of int, shape (n,)
         Equal numbers for letters that every row sees alike.
     """
-    if (home < 0).any() or program.upper is not None and (program.ceiling < 1).any():
+    if (home < 0).any() or (program.ceiling is not None and (program.ceiling < 1).any()):
         return None
     stay = np.arange(program.m) == home[:, None]
     costs = program.cost(program.objectives[""])
@@ -131,7 +133,7 @@ def _columns(
     pool = one_hamming(program, home)
     if pool is not None:
         first = np.unique(pool, return_index=True)[1]
-        size = np.bincount(pool, n)
+        size = np.bincount(pool, n).astype(float)
         letter = np.concatenate([np.arange(program.n), np.repeat(first, program.m)])
         output = np.concatenate([home, np.tile(np.arange(program.m), len(first))])
         moved = np.full(len(first) * program.m, costs.max())
@@ -212,6 +214,8 @@ class _Row:
         self.shares = {view: _shares(program, view) for view in self.weights}
         self.bound = np.broadcast_to(row.bounds(program.m), program.m)
         self.constant = float(row.expression.constant)
+        numbers = [self.cost, self.bound, *self.weights.values()]
+        self.alike = all((each == each[..., :1]).all() for each in numbers)  # of all outputs
 
     def values(self, u: FloatArray, outputs: Places) -> FloatArray:
         """Return what each of some outputs contributes, u of shape (n, outputs)."""
@@ -319,13 +323,15 @@ class _Highs:
     def solve(self, watch: Watch, *, whole_numbers: bool, gap: float) -> tuple[Any, bool, float]:
         """Return the solution, if there is one, whether it is optimal, and the solver's bound."""
         kinds = self.highs.HighsVarType
-        free = self.continuous if whole_numbers else self.solver.getNumCol()
         count = self.solver.getNumCol()
-        kind = np.full(count, kinds.kContinuous if free == count else kinds.kInteger)
-        if free != count:
-            kind[self.free] = kinds.kContinuous
+        kind = np.full(count, kinds.kInteger if whole_numbers else kinds.kContinuous)
+        kind[self.free] = kinds.kContinuous
         self.solver.changeColsIntegrality(count, np.arange(count, dtype=np.int32), kind)
         self.solver.setOptionValue("mip_rel_gap", gap)
+        if whole_numbers and self.start is not None:
+            first = self.highs.HighsSolution()
+            first.col_value = self.start.tolist()
+            self.solver.setSolution(first)
         self.solver.setOptionValue("time_limit", self.solver.getRunTime() + min(watch.left, 1e9))
         self._run(watch)
         status, info = self.solver.getModelStatus(), self.solver.getInfo()
@@ -334,17 +340,13 @@ class _Highs:
             self.highs.HighsModelStatus.kInfeasible,
             self.highs.HighsModelStatus.kUnboundedOrInfeasible,
         )
-        integral = free != count
-        bound = info.mip_dual_bound if integral else info.objective_function_value
+        bound = info.mip_dual_bound if whole_numbers else info.objective_function_value
         there = info.primal_solution_status == 2  # a feasible point
         x = np.asarray(self.solver.getSolution().col_value) if there else None
-        return x, solved, float(bound) if integral or solved else -math.inf
+        return x, solved, float(bound) if whole_numbers or solved else -math.inf
 
     free: Places = np.zeros(0, np.int64)  # columns that are continuous always
-
-    @property
-    def continuous(self) -> int:
-        return len(self.free)
+    start: FloatArray | None = None  # a solution to go on from
 
     def _run(self, watch: Watch) -> None:
         """Run in a thread, so that Ctrl-C is heard, and what is best so far is kept."""
@@ -373,9 +375,11 @@ class _Rounds:
         self.program, self.n, self.columns, self.judge = program, n, columns, judge
         self.total = int(n.sum())
         self.highs = _Highs(columns, program.m, group, self.total)
+        self.costs = program.cost(program.objectives[""])
         self.rows = [_Row(program, row) for row in program.constraints.values()]
         self.epigraphs: dict[int, int] = {}  # first columns of t(x̂) ≥ N α F, by number of the row
         self.bounded: dict[tuple[int, int], int] = {}  # HiGHS's rows, by row and output
+        self.shared: dict[int, set[bytes]] = {}  # tangents that all outputs have, by row
         self.cuts = 0
         for number, row in enumerate(self.rows):
             self._state(number, row)
@@ -440,10 +444,22 @@ class _Rounds:
                 near = u[:, broken] + 1e-9 * self.program.mass[:, None] * u[:, broken].sum(axis=0)
                 slopes = row.tangents(near, broken) - row.cost[:, broken]
             for y, slope in zip(broken.tolist(), slopes.T, strict=True):
-                self._add(y, slope, row.bound[y], epigraph)
-            added += len(broken)
+                for output in self._sharing(number, row, y, slope):
+                    self._add(output, slope, row.bound[y], epigraph)
+                    added += 1
         self.cuts += added
         return added
+
+    def _sharing(self, number: int, row: _Row, y: int, slope: FloatArray) -> list[int]:
+        """Return the outputs that a tangent is added to: all, of the first ones of like rows."""
+        shared = self.shared.setdefault(number, set())
+        key = slope.round(7).tobytes()
+        if not row.alike or len(shared) >= _SHARED * max(map(len, row.shares.values())):
+            return [y]
+        if key in shared:
+            return [y]  # it was not tight enough: a digit more
+        shared.add(key)
+        return list(range(self.program.m))
 
     def _add(self, y: int, slope: FloatArray, bound: float, epigraph: int | None) -> None:
         on = self.highs.by_output[y]
@@ -480,36 +496,45 @@ class _Rounds:
 
     def run(self, watch: Watch, gap: float) -> Answer:
         """Return the best table: relaxations until nothing is cut, then whole numbers."""
-        answer = Answer()
+        answer, relaxed, coarse = Answer(), True, max(gap, _COARSE)
+        best = self._constant(answer)
         for number in range(_ROUNDS):
-            relaxed = answer.rounds == number and number < _RELAXED and answer.claimed == -math.inf
-            x, solved, bound = self.highs.solve(watch, whole_numbers=not relaxed, gap=gap)
-            answer.rounds, answer.cuts = number + 1, self.cuts
+            x, solved, bound = self.highs.solve(watch, whole_numbers=not relaxed, gap=coarse)
             if self.highs.none:
-                answer.infeasible = True
+                answer.infeasible = answer.counts is None
                 return answer
             added = 0 if x is None else self.cut(x)
+            answer.rounds, answer.cuts = number + 1, self.cuts
             _logger.debug(
                 "round %d: %s, bound %g, %d cuts, %.1f s",
                 number + 1, "relaxed" if relaxed else "whole numbers", bound, added, watch.seconds,
             )  # fmt: skip
             if relaxed:
-                if not added or number == _RELAXED - 2:
-                    answer.claimed = bound
-                if watch.stopped:
-                    return answer
-                continue
-            answer.claimed = max(answer.claimed, bound)
-            if x is not None and not added:
+                relaxed = bool(added) and number < _RELAXED
+            elif not added and x is not None:
                 counts = _table(self.columns, x, (self.program.n, self.program.m))
-                broken = self.judge(counts)
-                if broken is None:
-                    answer.counts, answer.finished = counts, solved
-                    return answer
-                self.tighten(x, broken if broken.any() else None)
-            if watch.stopped:
+                broken, cost = self.judge(counts), float((self.costs * counts).sum())
+                if broken is not None:
+                    self.tighten(x, broken if broken.any() else None)
+                elif cost <= best:
+                    best, answer.counts = cost, counts
+                    self.highs.start = x
+                if broken is None and solved:
+                    answer.finished, coarse = coarse <= gap, max(gap, coarse / 100)
+            answer.claimed = max(answer.claimed, bound)
+            if answer.finished or watch.stopped:
                 return answer
         return answer
+
+    def _constant(self, answer: Answer) -> float:
+        """Take the cheapest table of one group, if it satisfies all, and return its cost."""
+        costs = self.n @ self.costs
+        counts = np.zeros((self.program.n, self.program.m), np.int64)
+        counts[:, int(costs.argmin())] = self.n
+        if self.judge(counts) is not None:
+            return math.inf
+        answer.counts = counts
+        return float(costs.min())
 
 
 def least_table(
