@@ -14,6 +14,7 @@ m/n is a channel, so that the convex program's certificate bounds every table fr
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -25,7 +26,7 @@ import numpy.typing as npt
 from cvxprivacy.criteria.base import Criterion
 from cvxprivacy.criteria.counts import Cells, Counts, Verdict, is_whole
 from cvxprivacy.criteria.own_rows import cost_at
-from cvxprivacy.errors import InputError
+from cvxprivacy.errors import CertificationError, InputError
 from cvxprivacy.exact import rational
 from cvxprivacy.formulations.minimum_distortion import MinimumDistortion
 from cvxprivacy.formulations.problem import Restatable
@@ -138,7 +139,7 @@ class WholeCounts(Restatable):
         InfeasibleError
             If no release satisfies the criteria, by proof.
         """
-        watch = Watch(time_limit, verbose=bool(verbose))
+        gap, watch = number(gap, "gap"), Watch(time_limit, verbose=bool(verbose))
         solved = self._proved(watch)
         grouping = self._grouping()
         answer = Answer() if grouping is None else Answer(grouping, finished=True)
@@ -146,9 +147,14 @@ class WholeCounts(Restatable):
             answer = least_table(
                 self.relaxed.program, self._records, _home(self), self._broken,
                 group=self.smallest_group, support=_support(solved),
-                gap=number(gap, "gap"), watch=watch,
+                gap=gap, watch=watch,
             )  # fmt: skip
+        if watch.interrupted:
+            warnings.warn("interrupted: the best table so far is returned", stacklevel=2)
         return _solution(self, solved, answer)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({_statement(self)})"
 
     # ---- the table -----------------------------------------------------------------------
 
@@ -161,7 +167,10 @@ class WholeCounts(Restatable):
         """Return the convex program's optimum; without criteria nothing is asked of a channel."""
         if not self.criteria:
             return None
-        return self.relaxed.solve(time_limit=watch.limit, certify="warn" if watch.limit else True)
+        try:
+            return self.relaxed.solve(time_limit=watch.limit)
+        except CertificationError:  # nothing is proved in time: the lower end is 0, as costs are
+            return None
 
     def _grouping(self) -> Places | None:
         """Return the optimum where groups alone are asked for, by dynamic programming."""
@@ -331,17 +340,22 @@ def _least_total(problem: WholeCounts, solved: Solution | None) -> Fraction:
     return math.ceil(least / step) * step
 
 
+def _statement(problem: WholeCounts) -> str:
+    """Return the program in one line."""
+    rules = list(map(repr, problem.criteria))
+    if problem.smallest_group > 1:
+        rules.append(f"groups of {problem.smallest_group:,} records or none")
+    over = "x, x̂" if problem.encoder == "x" else "w, x, x̂"
+    return f"min E d(X, X̂)  s.t.  {', '.join([*rules, f'm({over}) whole'])}"
+
+
 def _solution(problem: WholeCounts, solved: Solution | None, answer: Answer) -> TableSolution:
     source, alphabet = problem.source, problem.relaxed.alphabet
     records, least = int(problem._records.sum()), _least_total(problem, solved)
     lower = float(least / records)
     lower = lower if Fraction(lower) * records <= least else math.nextafter(lower, -math.inf)
-    listed = ["E d(X, X̂)  s.t.  " + ", ".join(
-        [*map(repr, problem.criteria), f"groups of {problem.smallest_group:,} or none"]
-    )]  # fmt: skip
-    of = "x, x̂" if problem.encoder == "x" else "w, x, x̂"
     how: dict[str, Any] = {
-        "title": type(problem).__name__, "statement": f"min {listed[0]}  over whole m({of})",
+        "title": type(problem).__name__, "statement": _statement(problem),
         "units": problem.units, "records": records, "law": source.joint, "lower": lower,
         "claimed": answer.claimed / records, "smallest_group": problem.smallest_group,
         "relaxed": solved, "rounds": answer.rounds, "cuts": answer.cuts,
