@@ -18,7 +18,7 @@ from cvxprivacy.frozen import FrozenFields
 from cvxprivacy.model.information import mutual_information
 from cvxprivacy.release.counted import CountedChannel
 from cvxprivacy.results.solution import Solution
-from cvxprivacy.text import facts_html
+from cvxprivacy.text import aligned, facts_html
 
 __all__ = ["TableSolution"]
 
@@ -156,17 +156,17 @@ class TableSolution(FrozenFields):
         expected = self.channel is not None and self.channel.encoder == "x"
         of = ", of the channel" if expected else ""
         lines.append(("I(W; X̂)", f"{self.risk:.6g}{of}"))
-        lines.append(("I(W; X, X̂)", f"{self.informed_risk:.6g}{of}"))
+        before = mutual_information(self.law, units=self.units)
+        informed = f"{self.informed_risk:.6g}{of}, to whoever knows x; I(W; X) = {before:.6g}"
+        lines.append(("I(W; X, X̂)", informed))
         for name, verdict in (self.verdicts or {}).items():
             value = "" if verdict.value is None else f", {verdict.value:.6g}"
             lines.append((name, f"holds of the counts{value}" if verdict.holds else "not decided"))
         return lines
 
     def __str__(self) -> str:
-        lines = self._lines()
-        width = max(len(name) for name, _ in lines)
         head = f"{self.title}: {self.status} (information in {self.units})"
-        return "\n".join([head, *(f"  {name:<{width}}  {text}" for name, text in lines)])
+        return "\n".join([head, *(f"  {line}" for line in aligned(self._lines()))])
 
     def __repr__(self) -> str:
         ends = f"{self.distortion!r}, proved lower end {self.lower!r}"

@@ -28,11 +28,11 @@ def least_grouping(n: Places, k: int) -> Places:
 
     Examples
     --------
-    Groups of five: one of the three moves to the four, and two to the ten.
+    Groups of five: the ten fill up both of the others.
 
     >>> import numpy as np
     >>> least_grouping(np.array([3, 4, 10, 0]), 5).tolist()
-    [0, 5, 12, 0]
+    [5, 5, 7, 0]
     """
     cells = np.flatnonzero((n > 0) & (n < k))
     spare = int((n - k)[n >= k].sum())
@@ -53,7 +53,7 @@ def least_grouping(n: Places, k: int) -> Places:
     possible &= (filled > 0) | bool((n >= k).any())
     cost = np.where(possible, np.maximum(emptied, lacking), np.iinfo(np.int64).max)
     left, groups = int(np.argmin(cost)), n.astype(np.int64).copy()
-    lacks = int(lacking[left] - left)
+    short = int(lacking[left] - left)
     for cell, size, bits in zip(cells[::-1], sizes[::-1].tolist(), taken[::-1], strict=True):
         at = left - size
         if at >= 0 and np.unpackbits(bits)[at]:
@@ -62,7 +62,7 @@ def least_grouping(n: Places, k: int) -> Places:
             groups[cell] = k
     for cell in np.argsort(-groups, kind="stable").tolist():  # the largest first
         if groups[cell] >= k:
-            off = max(-lacks, k - int(groups[cell]))
+            off = max(-short, k - int(groups[cell]))
             groups[cell] += off
-            lacks += off
+            short += off
     return groups

@@ -116,11 +116,11 @@ def one_hamming(program: ChannelProgram, home: Places) -> Places | None:
         return None
     if program.floor is not None and program.floor[~stay].any():
         return None
-    seen = [np.zeros((program.n, 1))]
+    tables = [np.zeros((program.n, 1))]
     for row in program.constraints.values():
-        seen.append(np.asarray(program.cost(row.expression)))
-        seen += [_shares(program, view).T for view in row.expression.weights]
-    together = np.concatenate(seen, axis=1)
+        tables.append(np.asarray(program.cost(row.expression)))
+        tables += [_shares(program, view).T for view in row.expression.weights]
+    together = np.concatenate(tables, axis=1)
     return np.unique(together, axis=0, return_inverse=True)[1].ravel().astype(np.int64)
 
 

@@ -247,8 +247,8 @@ def test_what_is_told_is_that_of_the_counts():
     cube = np.zeros((2, 4, 4))
     for (w, x), row in zip(table.channel.inputs, table.counts, strict=True):
         cube[source.w.index(w), source.x.index(x)] = row
-    told = cpv.information.mutual_information(cube.reshape(2, -1))
-    assert table.informed_risk == pytest.approx(told)
+    informed = cpv.information.mutual_information(cube.reshape(2, -1))
+    assert table.informed_risk == pytest.approx(informed)
     assert table.informed_risk > source.information()
     text = str(table)
     for piece in ("WholeCounts: ", "I(W; X, X̂)", "delta_disclosure", "holds of the counts"):
