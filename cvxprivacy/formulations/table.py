@@ -75,7 +75,7 @@ class TableProblem(Restatable):
         time_limit : float, optional
             Seconds; then, or at Ctrl-C, the best table so far is returned.
         verbose : bool
-            Print the steps of the convex program on standard error.
+            Print the steps of the convex program, and the rounds, on standard error.
 
         Raises
         ------

@@ -29,11 +29,21 @@ class TableSolution(FrozenFields):
 
     Attributes
     ----------
+    title, statement : str
+        Which problem, and its program in one line.
     status : str
         ``"proved optimal"``: no table costs less, by a certificate or an exact recursion.
         ``"optimal by the solver's claim"``: HiGHS ended with its own bound at the table's cost, to
         the gap that was asked for.  ``"feasible"``: every criterion holds, and it was stopped, or
         moves were left out.  ``"infeasible by the solver's claim"``, ``"stopped"``: no table.
+    units : {"bits", "nats"}
+        Of information.
+    records : int
+    law : ndarray, shape (|W|, |X|)
+        Records of the table before.
+    smallest_group : int
+    rounds, cuts : int
+        Programs that HiGHS solved, and rows that were added to them.
     counts : ndarray of int, shape (|S|, |X̂|), or None
         m(s, x̂), s one of ``channel.inputs``: x, or (w, x).
     joint : ndarray, shape (|W|, |X̂|), or None
@@ -51,6 +61,25 @@ class TableSolution(FrozenFields):
         The convex program's optimum, whose certificate proves ``lower``, where there are criteria.
     channel : CountedChannel or None
         What draws the table.
+
+    Examples
+    --------
+    A certificate of the convex program proves that no table changes fewer than one record:
+
+    >>> import cvxprivacy as cpv
+    >>> source = cpv.DiscreteSource.from_counts([[1, 3, 6], [2, 1, 4]], x=["a", "b", "c"])
+    >>> rules = [cpv.TCloseness(0.15, distance="tv")]
+    >>> table = cpv.WholeCounts(source, cpv.hamming(3), rules, encoder="wx").solve()
+    >>> print(table)
+    WholeCounts: proved optimal (information in bits)
+      program      min E d(X, X̂)  s.t.  TCloseness(0.15, 'tv'), m(w, x, x̂) whole
+      records      17
+      distortion   0.0588235, 1 in all
+      proved       no table has less than 0.0588235
+      groups       3, of 3 records or more
+      I(W; X̂)      0.00892409
+      I(W; X, X̂)   0.082166, to whoever knows x; I(W; X) = 0.0533292
+      t_closeness  holds of the counts, 0.0882353
     """
 
     title: str

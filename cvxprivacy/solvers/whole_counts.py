@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import logging
 import math
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -38,6 +39,7 @@ _ROUNDS = 400
 _SHARED = 2  # tangents for each value of W that all outputs have
 _HALVINGS = 40
 _COARSE = 0.01  # the first gap of whole numbers
+_FINE = 1e-6  # a gap below which nothing is gained by a coarser one
 _ALL_ARCS = 100  # letters up to which every record may go everywhere
 _TARGETS = 40  # cheapest ones of a letter, beyond
 
@@ -347,6 +349,7 @@ class _Highs:
 
     free: Places = np.zeros(0, np.int64)  # columns that are continuous always
     start: FloatArray | None = None  # a solution to go on from
+    none = False  # whether there is none, as HiGHS says
 
     def _run(self, watch: Watch) -> None:
         """Run in a thread, so that Ctrl-C is heard, and what is best so far is kept."""
@@ -505,10 +508,13 @@ class _Rounds:
                 return answer
             added = 0 if x is None else self.cut(x)
             answer.rounds, answer.cuts = number + 1, self.cuts
-            _logger.debug(
-                "round %d: %s, bound %g, %d cuts, %.1f s",
-                number + 1, "relaxed" if relaxed else "whole numbers", bound, added, watch.seconds,
-            )  # fmt: skip
+            kind = "relaxed" if relaxed else "whole numbers"
+            line = (
+                f"round {number + 1}: {kind}, bound {bound:g}, {added} cuts, {watch.seconds:.1f} s"
+            )
+            _logger.debug("%s", line)
+            if watch.verbose:
+                print(line, file=sys.stderr)
             if relaxed:
                 relaxed = bool(added) and number < _RELAXED
             elif not added and x is not None:
@@ -520,7 +526,10 @@ class _Rounds:
                     best, answer.counts = cost, counts
                     self.highs.start = x
                 if broken is None and solved:
-                    answer.finished, coarse = coarse <= gap, max(gap, coarse / 100)
+                    answer.finished = (
+                        coarse <= gap or best - max(answer.claimed, bound) <= gap * best
+                    )
+                    coarse = gap if coarse / 100 < max(gap, _FINE) else coarse / 100
             answer.claimed = max(answer.claimed, bound)
             if answer.finished or watch.stopped:
                 return answer
