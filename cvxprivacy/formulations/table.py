@@ -20,6 +20,7 @@ from cvxprivacy.exact import rational
 from cvxprivacy.formulations.minimum_distortion import MinimumDistortion
 from cvxprivacy.formulations.problem import Restatable
 from cvxprivacy.model.discrete import DiscreteSource
+from cvxprivacy.programs.expression import Constraint
 from cvxprivacy.programs.side_conditions import EntryBounds
 from cvxprivacy.release.counted import CountedChannel
 from cvxprivacy.results.solution import Solution
@@ -139,7 +140,7 @@ class TableProblem(Restatable):
 
 def _refuse(problem: TableProblem) -> None:
     """Refuse a table of no whole records, and what counts cannot be asked for."""
-    source, program = problem.source, problem.relaxed.program
+    source = problem.source
     if source.weighted or source.records is None or not is_whole(source.law):
         remedy = "make it with DiscreteSource.from_counts, or from_table without weights"
         raise InputError("source", "no whole records behind it", remedy)
@@ -153,8 +154,7 @@ def _refuse(problem: TableProblem) -> None:
         if criterion.counts_records:
             wrong = f"{criterion!r} is of what a law leaves open, not of the sizes of groups"
             raise InputError("criteria", wrong, "pass smallest_group=", where=name)
-        if any(rule not in program.constraints.values() for rule in rules
-               if not isinstance(rule, EntryBounds)):  # fmt: skip
+        if not all(isinstance(rule, Constraint | EntryBounds) for rule in rules):
             wrong = f"{criterion!r} is of the randomisation, not of a table"
             remedy = "leave it out, or solve MinimumDistortion; PreserveMarginal is taken"
             raise InputError("criteria", wrong, remedy, where=name)
@@ -162,7 +162,7 @@ def _refuse(problem: TableProblem) -> None:
             wrong = f"{criterion!r} is about {source.names[0]}, which encoder x does not see"
             remedy = 'pass encoder="wx"; smallest_group= alone needs no W'
             raise InputError("criteria", wrong, remedy, where=name)
-        if problem.encoder == "wx" and not all(isinstance(rule, EntryBounds) for rule in rules):
+        if not all(isinstance(rule, EntryBounds) for rule in rules):
             together = np.zeros((alphabet.n, alphabet.m), np.int64)
             together[:, 0] = problem._records
             if criterion.verdict(_table(problem, together)).holds is None:
