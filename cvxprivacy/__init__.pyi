@@ -56,6 +56,7 @@ from .formulations.water_filling import (
     ReverseWaterFilling as ReverseWaterFilling,
     closed_gaussian_bound as closed_gaussian_bound,
 )
+from .formulations.whole_counts import WholeCounts as WholeCounts
 from .frontiers.frontier import Frontier as Frontier
 from .frontiers.surface import (
     Surface as Surface,

@@ -29,12 +29,14 @@ from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.quantity import Quantity
 from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds, Rule
+from cvxprivacy.release.counted import CountedChannel
 from cvxprivacy.release.estimation import Estimate
 from cvxprivacy.release.hamming import HammingChannel
 from cvxprivacy.results.comparison import ChannelComparison
 from cvxprivacy.results.enclosure import Enclosure
 from cvxprivacy.results.price import Price
 from cvxprivacy.results.solution import GaussianSolution, Solution
+from cvxprivacy.results.table import TableSolution
 from cvxprivacy.solvers.watch import Progress
 
 __all__ = [
@@ -43,6 +45,7 @@ __all__ = [
     "Certificate",
     "ChannelComparison",
     "Constraint",
+    "CountedChannel",
     "Enclosure",
     "EntryBounds",
     "Estimate",
@@ -56,4 +59,5 @@ __all__ = [
     "Rule",
     "Solution",
     "Sweep",
+    "TableSolution",
 ]

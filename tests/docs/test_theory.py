@@ -29,6 +29,7 @@ LETTERS = {
     "covariance": "G",
     "useful": "U",
     "any_prior": "A",
+    "whole_counts": "T",
 }
 
 

@@ -1,0 +1,328 @@
+"""What programs over whole counts share: what they refuse, how they are solved and proved."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cvxprivacy.criteria.base import Criterion
+from cvxprivacy.criteria.counts import Cells, Counts, Verdict, is_whole
+from cvxprivacy.criteria.own_rows import cost_at
+from cvxprivacy.errors import CertificationError, InputError
+from cvxprivacy.exact import rational
+from cvxprivacy.formulations.minimum_distortion import MinimumDistortion
+from cvxprivacy.formulations.problem import Restatable
+from cvxprivacy.model.discrete import DiscreteSource
+from cvxprivacy.programs.expression import Constraint
+from cvxprivacy.programs.side_conditions import EntryBounds
+from cvxprivacy.release.counted import CountedChannel
+from cvxprivacy.results.solution import Solution
+from cvxprivacy.results.table import TableSolution
+from cvxprivacy.solvers.group_sizes import least_grouping
+from cvxprivacy.solvers.watch import Watch
+from cvxprivacy.solvers.whole_counts import Answer, Places, least_table, one_hamming
+from cvxprivacy.validation import number
+
+__all__ = ["TableProblem"]
+
+
+class TableProblem(Restatable):
+    """A formulation over tables; a subclass says of which counts.
+
+    Attributes
+    ----------
+    relaxed : MinimumDistortion
+        The convex program over all channels.
+    source : DiscreteSource
+    criteria : tuple of Criterion
+    smallest_group : int
+    encoder : {"x", "wx"}
+    units : {"bits", "nats"}
+    """
+
+    relaxed: MinimumDistortion
+    source: DiscreteSource
+    criteria: Sequence[Criterion]
+    smallest_group: int
+    encoder: str
+    units: str
+
+    @property
+    def problem(self) -> Any:
+        """The program in CVXPY, with integer variables, which HiGHS solves if rows are linear."""
+        from cvxprivacy.solvers.conic.paper_table import paper_table
+
+        relaxed = self.relaxed
+        return paper_table(
+            relaxed.program, relaxed.program_rules, self._records, self.smallest_group
+        )
+
+    def solve(
+        self, *, gap: float = 1e-6, time_limit: float | None = None, verbose: bool = False
+    ) -> TableSolution:
+        """Find the best table, and prove what can be proved of it.
+
+        Parameters
+        ----------
+        gap : float
+            Of the distortion, relatively, at which HiGHS may stop.
+        time_limit : float, optional
+            Seconds; then, or at Ctrl-C, the best table so far is returned.
+        verbose : bool
+            Print the steps of the convex program, and the rounds, on standard error.
+
+        Raises
+        ------
+        InfeasibleError
+            If no release satisfies the criteria, by proof.
+        """
+        gap, watch = number(gap, "gap"), Watch(time_limit, verbose=bool(verbose))
+        solved = self._proved(watch)
+        grouping = self._grouping()
+        answer = Answer() if grouping is None else Answer(grouping, finished=True)
+        if grouping is None and not watch.stopped:
+            answer = least_table(
+                self.relaxed.program, self._records, _home(self), self._broken,
+                group=self.smallest_group, support=_support(solved),
+                gap=gap, watch=watch,
+            )  # fmt: skip
+        if watch.interrupted:
+            warnings.warn("interrupted: the best table so far is returned", stacklevel=2)
+        return _solution(self, solved, answer)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({_statement(self)})"
+
+    def _check(self) -> None:
+        """Refuse what is no program over whole counts."""
+        _refuse(self)
+
+    # ---- the table -----------------------------------------------------------------------
+
+    @cached_property
+    def _records(self) -> Places:
+        """n(s), of the encoder's letters with mass."""
+        return np.rint(self.relaxed.alphabet.law.sum(axis=0)).astype(np.int64)
+
+    def _proved(self, watch: Watch) -> Solution | None:
+        """Return the convex program's optimum; without criteria nothing is asked of a channel."""
+        if not self.criteria:
+            return None
+        try:
+            return self.relaxed.solve(time_limit=watch.limit)
+        except CertificationError:  # nothing is proved in time: the lower end is 0, as costs are
+            return None
+
+    def _grouping(self) -> Places | None:
+        """Return the optimum where groups alone are asked for, by dynamic programming."""
+        pool = one_hamming(self.relaxed.program, _home(self))
+        if self.criteria or pool is None or self.encoder != "x":
+            return None
+        return _moved(self._records, _home(self), least_grouping(_sizes(self), self.smallest_group))
+
+    def _broken(self, counts: Places) -> npt.NDArray[np.bool_] | None:
+        verdicts = [verdict for verdict in _verdicts(self, counts).values() if not verdict.holds]
+        if not verdicts:
+            return None
+        each = [v.broken for v in verdicts if v.broken is not None]
+        return np.logical_or.reduce(each) if each else np.zeros(counts.shape[1], bool)
+
+
+# ---- what is refused ---------------------------------------------------------------------
+
+
+def _refuse(problem: TableProblem) -> None:
+    """Refuse a table of no whole records, and what counts cannot be asked for."""
+    source = problem.source
+    if source.weighted or source.records is None or not is_whole(source.law):
+        remedy = "make it with DiscreteSource.from_counts, or from_table without weights"
+        raise InputError("source", "no whole records behind it", remedy)
+    if problem.smallest_group > source.records:
+        wrong = f"{problem.smallest_group:,} exceeds the {source.records:,} records"
+        remedy = f"pass at most {source.records:,}"
+        raise InputError("smallest_group", wrong, remedy, value=problem.smallest_group)
+    alphabet = problem.relaxed.alphabet
+    for name, criterion in problem.relaxed._criteria().items():
+        rules = list(problem.relaxed.program_rules[name].values())
+        if criterion.counts_records:
+            wrong = f"{criterion!r} is of what a law leaves open, not of the sizes of groups"
+            raise InputError("criteria", wrong, "pass smallest_group=", where=name)
+        if not all(isinstance(rule, Constraint | EntryBounds) for rule in rules):
+            wrong = f"{criterion!r} is of the randomisation, not of a table"
+            remedy = "leave it out, or solve MinimumDistortion; PreserveMarginal is taken"
+            raise InputError("criteria", wrong, remedy, where=name)
+        if problem.encoder == "x" and any(_about_w(problem, rule) for rule in rules):
+            wrong = f"{criterion!r} is about {source.names[0]}, which encoder x does not see"
+            remedy = 'pass encoder="wx"; smallest_group= alone needs no W'
+            raise InputError("criteria", wrong, remedy, where=name)
+        if not all(isinstance(rule, EntryBounds) for rule in rules):
+            together = np.zeros((alphabet.n, alphabet.m), np.int64)
+            together[:, 0] = problem._records
+            if criterion.verdict(_table(problem, together)).holds is None:
+                wrong = f"{criterion!r} cannot be decided on a table"
+                raise InputError("criteria", wrong, "leave it out", where=name)
+    if problem.encoder == "x" and alphabet.d.cost.ndim == 3:
+        raise InputError("distortion", "d(w, x, x̂) of encoder x", 'pass encoder="wx"')
+
+
+def _about_w(problem: TableProblem, rule: Any) -> bool:
+    """Tell whether a row differs among the records of one x."""
+    if isinstance(rule, EntryBounds):
+        return False
+    cost = rule.expression.cost
+    several = cost is not None and cost.ndim == 3 and len(cost) > 1
+    return bool(rule.expression.weights) or (several and bool((cost != cost[:1]).any()))
+
+
+# ---- tables ------------------------------------------------------------------------------
+
+
+def _home(problem: TableProblem) -> Places:
+    """Return the output that is a letter's own value, −1 for none."""
+    alphabet = problem.relaxed.alphabet
+    place = {label: y for y, label in enumerate(alphabet.outputs)}
+    return np.array([place.get(alphabet.source.x[x], -1) for x in alphabet.x_of.tolist()])
+
+
+def _sizes(problem: TableProblem) -> Places:
+    """Return the records of each output before any moves."""
+    sizes = np.zeros(problem.relaxed.alphabet.m, np.int64)
+    np.add.at(sizes, _home(problem), problem._records)
+    return sizes
+
+
+def _moved(n: Places, home: Places, groups: Places) -> Places:
+    """Return counts m(x, x̂) of groups of these sizes, of the fewest moves."""
+    counts = np.zeros((len(n), len(groups)), np.int64)
+    letters = np.arange(len(n))
+    counts[letters, home] = np.minimum(n, groups[home])
+    leave, arrive = n - counts[letters, home], groups - counts.sum(axis=0)
+    s = np.repeat(letters, leave)
+    np.add.at(counts, (s, np.repeat(np.arange(len(groups)), arrive)), 1)
+    return counts
+
+
+def _support(solved: Solution | None) -> npt.NDArray[np.bool_] | None:
+    """Return the moves that the optimal law makes."""
+    if solved is None or solved.certificate.primal is None:
+        return None
+    matrix = solved.certificate.primal.matrix
+    return np.asarray((matrix if isinstance(matrix, np.ndarray) else matrix.toarray()) > 1e-6)
+
+
+def _table(problem: TableProblem, counts: Places) -> Counts:
+    """Return counts as criteria are evaluated at them."""
+    alphabet = problem.relaxed.alphabet
+    s, y = np.nonzero(counts)
+    if problem.encoder == "x":  # of criteria that see x alone: as good with any split by W
+        shares = alphabet.law / alphabet.law.sum(axis=0)
+        w, at = np.nonzero(shares[:, s])
+        moves = alphabet.w_support[alphabet.w_of[w, s[at]]], alphabet.x_of[s[at]], y[at]
+        masses = np.array([
+            Fraction(int(counts[s[i], y[i]])) * Fraction(float(alphabet.law[v, s[i]]))
+            / int(problem._records[s[i]]) for v, i in zip(w.tolist(), at.tolist(), strict=True)
+        ], object)  # fmt: skip
+        unit = math.lcm(*(mass.denominator for mass in masses))
+        whole_units = np.array([float(mass * unit) for mass in masses])
+        return Counts.of_moves(alphabet, moves, whole_units)
+    moves = alphabet.w_support[alphabet.w_of[0, s]], alphabet.x_of[s], y
+    return Counts.of_moves(alphabet, moves, counts[s, y].astype(float), counts.sum(axis=0))
+
+
+def _verdicts(problem: TableProblem, counts: Places) -> dict[str, Verdict]:
+    """Return how each criterion stands on counts, decided exactly."""
+    table = _table(problem, counts)
+    verdicts = {}
+    for name, criterion in problem.relaxed._criteria().items():
+        rules = problem.relaxed.program_rules[name].values()
+        if all(isinstance(rule, EntryBounds) for rule in rules):
+            verdicts[name] = Verdict(all(_within(problem, rule, counts) for rule in rules))
+        else:
+            verdicts[name] = criterion.verdict(table)
+    return verdicts
+
+
+def _within(problem: TableProblem, rule: Any, counts: Places) -> bool:
+    """Tell whether m/n is within bounds on entries, exactly."""
+    for bounds, sign in ((rule.lower, 1), (rule.upper, -1)):
+        if bounds is None:
+            continue
+        table = np.broadcast_to(np.asarray(bounds), counts.shape)
+        for s, y in np.argwhere(table != (0 if sign > 0 else 1)).tolist():
+            spare = int(counts[s, y]) - rational(table[s, y]) * int(problem._records[s])
+            if sign * spare < 0:
+                return False
+    return True
+
+
+def _total(problem: TableProblem, counts: Places) -> Fraction:
+    """Return Σ d m, exactly."""
+    s, y = np.nonzero(counts)
+    cells = Cells(np.zeros_like(s), s, y, counts[s, y])
+    cost = problem.relaxed.distortion.cost
+    each = zip(cost_at(cost, cells), counts[s, y].tolist(), strict=True)
+    return sum((rational(d) * m for d, m in each), Fraction(0))
+
+
+def _least_total(problem: TableProblem, solved: Solution | None) -> Fraction:
+    """Return what no table's total is below, by proof: a multiple of the step of the costs."""
+    program, least = problem.relaxed.program, Fraction(0)
+    if solved is not None and math.isfinite(solved.lower):
+        least = max(least, Fraction(solved.lower) * int(problem._records.sum()))
+    if problem.smallest_group > 1 and one_hamming(program, _home(problem)) is not None:
+        before = _sizes(problem)
+        grouped = least_grouping(before, problem.smallest_group)
+        price = Fraction(program.cost(program.objectives[""]).max())
+        least = max(least, price * int(np.maximum(before - grouped, 0).sum()))
+    costs = {Fraction(d) for d in np.unique(program.cost(program.objectives[""])).tolist() if d}
+    unit = math.lcm(*(d.denominator for d in costs)) if costs else 1
+    step = Fraction(math.gcd(*(int(d * unit) for d in costs)), unit) if costs else Fraction(1)
+    return math.ceil(least / step) * step
+
+
+def _statement(problem: TableProblem) -> str:
+    """Return the program in one line."""
+    rules = list(map(repr, problem.criteria))
+    if problem.smallest_group > 1:
+        rules.append(f"groups of {problem.smallest_group:,} records or none")
+    over = "x, x̂" if problem.encoder == "x" else "w, x, x̂"
+    return f"min E d(X, X̂)  s.t.  {', '.join([*rules, f'm({over}) whole'])}"
+
+
+def _solution(problem: TableProblem, solved: Solution | None, answer: Answer) -> TableSolution:
+    source, alphabet = problem.source, problem.relaxed.alphabet
+    records, least = int(problem._records.sum()), _least_total(problem, solved)
+    lower = float(least / records)
+    lower = lower if Fraction(lower) * records <= least else math.nextafter(lower, -math.inf)
+    how: dict[str, Any] = {
+        "title": type(problem).__name__, "statement": _statement(problem),
+        "units": problem.units, "records": records, "law": source.joint, "lower": lower,
+        "claimed": answer.claimed / records, "smallest_group": problem.smallest_group,
+        "relaxed": solved, "rounds": answer.rounds, "cuts": answer.cuts,
+    }  # fmt: skip
+    if answer.counts is None:
+        status = "infeasible by the solver's claim" if answer.infeasible else "stopped"
+        return TableSolution(status=status, **how)
+    counts, total = answer.counts, _total(problem, answer.counts)
+    claimed = answer.finished and answer.claimed > -math.inf
+    status = "optimal by the solver's claim" if claimed else "feasible"
+    labels = [alphabet.inputs[i] for i in alphabet.support.tolist()]
+    channel = CountedChannel(
+        counts, inputs=labels, outputs=alphabet.outputs, schema=source.schema,
+        encoder=problem.encoder,
+    )  # fmt: skip
+    joint = np.zeros((len(source.w), alphabet.m))
+    places = alphabet.w_support[alphabet.w_of]
+    for atoms, masses in zip(places, alphabet.law, strict=True):
+        np.add.at(joint, atoms, masses[:, None] * counts / problem._records[:, None])
+    return TableSolution(
+        status="proved optimal" if total == least else status, counts=counts, joint=joint,
+        total=total, channel=channel, verdicts=_verdicts(problem, counts), **how,
+    )  # fmt: skip

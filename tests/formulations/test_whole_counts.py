@@ -1,0 +1,440 @@
+"""The table itself as the variable: against oracles, enumeration, and what is released."""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cvxprivacy as cpv
+from cvxprivacy.solvers import whole_counts
+from cvxprivacy.solvers.group_sizes import least_grouping
+from tests.lengths import some_at_length
+from tests.public_tables import real_folder
+from tests.refusals import refused
+
+ORACLES = json.loads((Path(__file__).parent.parent / "data" / "whole-counts.json").read_text())
+COUNTS = np.array([[1, 3, 6, 2], [2, 1, 4, 5]])
+
+
+def asked(delta=None, tv=None, keep_margin=False, diversity=None, kl=None, emd=None, cap=None):
+    """Return criteria by the names of their numbers."""
+    rules = {
+        "delta": lambda: cpv.DeltaDisclosure(delta),
+        "tv": lambda: cpv.TCloseness(tv, distance="tv"),
+        "kl": lambda: cpv.TCloseness(kl),
+        "emd": lambda: cpv.TCloseness(emd, distance="emd"),
+        "diversity": lambda: cpv.LDiversity(diversity),
+        "cap": lambda: cpv.LeakageCap(cap),
+        "keep_margin": cpv.PreserveMarginal,
+    }
+    wanted = {k: v for k, v in locals().items() if k in rules and v not in (None, False)}
+    return [rules[name]() for name in wanted]
+
+
+# ---- the best table by enumeration, in rationals where it matters ------------------------
+
+
+def satisfies(joint, margin, group=1, keep_margin=False, **numbers):
+    """Tell whether N(w, x̂) satisfies what is asked, by the definitions."""
+    sizes, total = joint.sum(axis=0), int(joint.sum())
+    if ((sizes > 0) & (sizes < group)).any() or (keep_margin and (sizes != margin).any()):
+        return False
+    prior = [Fraction(int(n), total) for n in joint.sum(axis=1)]
+    informed = 0.0
+    for column in joint.T[sizes > 0]:
+        size = int(column.sum())
+        law = [Fraction(int(n), size) for n in column]
+        off = [a - b for a, b in zip(law, prior, strict=True)]
+        entropy = -sum(float(p) * math.log2(p) for p in law if p)
+        divergence = sum(float(p) * math.log2(p / r) for p, r in zip(law, prior, strict=True) if p)
+        informed += size / total * divergence
+        for name, number in numbers.items():
+            if name == "delta" and (
+                0 in law
+                or max(abs(math.log(p / r)) for p, r in zip(law, prior, strict=True)) > number
+            ):
+                return False
+            if name == "tv" and sum(map(abs, off)) / 2 > Fraction(number):
+                return False
+            if name == "emd":
+                moved = [sum(off[: i + 1], Fraction(0)) for i in range(len(off) - 1)]
+                if sum(map(abs, moved)) / len(moved) > Fraction(number):
+                    return False
+            if name == "kl" and divergence > number:
+                return False
+            if name == "diversity" and 2**entropy < number:
+                return False
+    return informed <= numbers.get("cap", math.inf)
+
+
+def least_by_enumeration(counts, d, **wanted):
+    """Return the least total over all tables: record by record, states are N(w, x̂)."""
+    shape = len(counts), d.shape[1]
+    states = {bytes(np.zeros(shape, np.int8)): 0}
+    for w, x in np.argwhere(counts > 0).tolist():
+        for _ in range(counts[w, x]):
+            after: dict[bytes, int] = {}
+            for key, cost in states.items():
+                for y in range(d.shape[1]):
+                    joint = np.frombuffer(key, np.int8).reshape(shape).copy()
+                    joint[w, y] += 1
+                    place, dearer = bytes(joint), cost + int(d[x, y])
+                    after[place] = min(dearer, after.get(place, dearer))
+            states = after
+    margin = counts.sum(axis=0)
+    costs = [
+        cost
+        for key, cost in sorted(states.items(), key=lambda state: state[1])
+        if satisfies(np.frombuffer(key, np.int8).reshape(shape).astype(int), margin, **wanted)
+    ]
+    return costs[0] if costs else None
+
+
+def random_case(seed):
+    rng = np.random.default_rng(seed)
+    values, letters = int(rng.integers(2, 4)), int(rng.integers(2, 4))
+    records = int(rng.integers(6, 15 if values * letters < 9 else 10))
+    law = rng.dirichlet(np.full(values * letters, 0.8))
+    counts = rng.multinomial(records, law).reshape(values, letters)
+    counts[:, 0] += counts.sum(axis=1) == 0  # no value of W without records
+    lines = np.abs(np.subtract.outer(range(letters), range(letters)))
+    d = lines if rng.random() < 0.5 else (lines > 0).astype(int)
+    numbers = {
+        "delta": rng.uniform(0.2, 1.2), "tv": rng.uniform(0.05, 0.4), "kl": rng.uniform(0.02, 0.4),
+        "emd": rng.uniform(0.05, 0.4), "diversity": rng.uniform(1.1, 1.6),
+        "cap": rng.uniform(0.02, 0.3),
+    }  # fmt: skip
+    chosen = rng.choice(list(numbers), int(rng.integers(0, 3)), replace=False).tolist()
+    wanted = {name: round(numbers[name], 3) for name in chosen}
+    if rng.random() < 0.5 or not wanted:
+        wanted["group"] = int(rng.integers(2, records // 2 + 1))
+    return counts, d, wanted
+
+
+def solved(counts, d, group=1, encoder="wx", **wanted):
+    source = cpv.DiscreteSource.from_counts(counts)
+    how = {"smallest_group": group, "encoder": encoder}
+    return cpv.WholeCounts(source, np.asarray(d, float), asked(**wanted), **how).solve()
+
+
+def check(counts, d, least, **wanted):
+    try:
+        table = solved(counts, d, **wanted)
+    except cpv.InfeasibleError:
+        assert least is None
+        return
+    if least is None:
+        assert table.status == "infeasible by the solver's claim"
+        return
+    assert table.status in ("proved optimal", "optimal by the solver's claim")
+    assert table.total == least
+    assert Fraction(table.lower) * table.records <= least
+    assert table.claimed * table.records <= least + 1e-6
+    assert (table.channel.counts == table.counts).all()
+    assert table.joint.sum(axis=1).tolist() == np.asarray(counts).sum(axis=1).tolist()
+    margin = np.asarray(counts).sum(axis=0)
+    if wanted.get("encoder", "wx") == "wx":
+        judged = {k: v for k, v in wanted.items() if k != "encoder"}
+        assert satisfies(table.joint.astype(int), margin, **judged)
+
+
+@pytest.mark.parametrize("case", some_at_length(ORACLES, 16))
+def test_is_the_least_that_an_integer_program_of_others_has(case):
+    wanted = {k: v for k, v in case.items() if k not in ("counts", "d", "least")}
+    check(case["counts"], case["d"], case["least"], **wanted)
+
+
+@pytest.mark.parametrize("seed", some_at_length(range(300), 30))
+def test_is_the_least_of_all_tables_and_the_proved_end_is_not_above_it(seed):
+    counts, d, wanted = random_case(seed)
+    least = least_by_enumeration(counts, d, **wanted)
+    check(counts, d, least, **wanted)
+    if set(wanted) == {"group"}:
+        check(counts, d, least, encoder="x", **wanted)
+
+
+@pytest.mark.parametrize("seed", some_at_length(range(200), 40))
+def test_the_knapsack_of_group_sizes_is_the_least_of_all_tables(seed):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(0, 6, int(rng.integers(2, 5)))
+    sizes[0] += 1
+    k = int(rng.integers(1, sizes.sum() + 1))
+    hamming = 1 - np.eye(len(sizes), dtype=int)
+    groups = least_grouping(sizes, k)
+    assert groups.sum() == sizes.sum()
+    assert ((groups == 0) | (groups >= k)).all()
+    least = least_by_enumeration(sizes[None], hamming, group=k)
+    assert np.maximum(groups - sizes, 0).sum() == least
+
+
+# ---- rules of post-randomisation ---------------------------------------------------------
+
+
+def test_floors_are_kept_in_whole_records():
+    source = cpv.DiscreteSource.from_counts(COUNTS)
+    rules = [cpv.TCloseness(0.2, distance="tv"), cpv.KeepProbability(0.5)]
+    table = cpv.WholeCounts(source, cpv.hamming(4), rules, encoder="wx").solve()
+    free = cpv.WholeCounts(source, cpv.hamming(4), rules[:1], encoder="wx").solve()
+    kept = np.array([table.counts[i, source.x.index(x)] for i, (_, x) in
+                     enumerate(table.channel.inputs)])  # fmt: skip
+    assert (2 * kept >= table.counts.sum(axis=1)).all()
+    assert table.verdicts["keep_probability"].holds
+    assert table.total >= free.total
+    assert table.lower * table.records <= table.total
+
+
+def test_forbidden_moves_are_not_made():
+    source = cpv.DiscreteSource.from_counts(COUNTS)
+    far = np.abs(np.subtract.outer(range(4), range(4))) > 1
+    rules = [cpv.ForbiddenMoves(far)]
+    table = cpv.WholeCounts(source, cpv.hamming(4), rules, smallest_group=6).solve()
+    assert not table.counts[far].any()
+    assert table.groups[table.groups > 0].min() >= 6
+    assert table.verdicts["forbidden_moves"].holds
+    free = cpv.WholeCounts(source, cpv.hamming(4), smallest_group=6).solve()
+    assert free.total == least_by_enumeration(COUNTS.sum(axis=0)[None], 1 - np.eye(4), group=6)
+    assert table.total >= free.total
+
+
+@pytest.mark.parametrize("encoder", ["x", "wx"])
+def test_a_margin_is_kept_exactly(encoder):
+    source = cpv.DiscreteSource.from_counts([[2, 9, 3], [9, 1, 8]])
+    rules = [cpv.PreserveMarginal()]
+    rules += [cpv.TCloseness(0.3, distance="tv")] if encoder == "wx" else []
+    table = cpv.WholeCounts(source, cpv.hamming(3), rules, encoder=encoder).solve()
+    assert table.groups.tolist() == [11, 10, 11]
+    assert all(verdict.holds for verdict in table.verdicts.values())
+    assert (table.total == 0) == (encoder == "x")
+
+
+def test_perfect_privacy_is_independence_of_the_counts():
+    source = cpv.DiscreteSource.from_counts([[6, 2, 1], [2, 4, 3]])
+    table = cpv.WholeCounts(
+        source, cpv.hamming(3), [cpv.PerfectPrivacy()], encoder="wx"
+    ).solve()  # fmt: skip
+    assert (table.joint[0] == table.joint[1]).all()
+    assert table.risk == pytest.approx(0, abs=1e-12)
+    assert table.total == least_by_enumeration(source.law.astype(int), 1 - np.eye(3), tv=0)
+
+
+def test_moves_beyond_a_hundred_letters_are_some_and_nothing_is_claimed_of_all():
+    counts = np.random.default_rng(3).integers(1, 6, (1, 120))
+    source = cpv.DiscreteSource.from_counts(counts)
+    line = np.abs(np.subtract.outer(np.arange(120.0), np.arange(120.0)))
+    table = cpv.WholeCounts(source, line, smallest_group=4).solve(time_limit=20, gap=0.02)
+    assert table.status == "feasible"
+    assert table.claimed == -math.inf
+    assert table.groups[table.groups > 0].min() >= 4
+    assert "the solver claims  nothing" in str(table)
+
+
+# ---- what is told ------------------------------------------------------------------------
+
+
+def test_what_is_told_is_that_of_the_counts():
+    source = cpv.DiscreteSource.from_counts(COUNTS)
+    table = cpv.WholeCounts(
+        source, cpv.hamming(4), [cpv.DeltaDisclosure(0.3)], encoder="wx"
+    ).solve()  # fmt: skip
+    assert table.risk == pytest.approx(cpv.information.mutual_information(table.joint))
+    cube = np.zeros((2, 4, 4))
+    for (w, x), row in zip(table.channel.inputs, table.counts, strict=True):
+        cube[source.w.index(w), source.x.index(x)] = row
+    informed = cpv.information.mutual_information(cube.reshape(2, -1))
+    assert table.informed_risk == pytest.approx(informed)
+    assert table.informed_risk > source.information()
+    text = str(table)
+    for piece in ("WholeCounts: ", "I(W; X, X̂)", "delta_disclosure", "holds of the counts"):
+        assert piece in text
+    assert "proved lower end" in repr(table)
+    assert "I(W; X, X̂)" in table._repr_html_()
+    blind = cpv.WholeCounts(source, cpv.hamming(4), smallest_group=5).solve()
+    assert blind.informed_risk == pytest.approx(source.information())
+    assert "of the channel" in str(blind)
+
+
+def people():
+    w, x = np.nonzero(COUNTS)
+    rows = [(f"w{i}", f"x{j}") for i, j in zip(w, x, strict=True) for _ in range(COUNTS[i, j])]
+    frame = pd.DataFrame(rows, columns=["ill", "place"]).sample(frac=1, random_state=1)
+    return frame.reset_index(drop=True).assign(number=range(100, 100 + len(rows)))
+
+
+@pytest.mark.parametrize("encoder", ["x", "wx"])
+def test_the_released_table_has_the_counts(encoder):
+    frame = people()
+    source = cpv.DiscreteSource.from_table(frame, sensitive="ill", key="place")
+    rules = [cpv.DeltaDisclosure(0.4)] if encoder == "wx" else []
+    table = cpv.WholeCounts(
+        source, cpv.hamming(source.x), rules, smallest_group=5, encoder=encoder
+    ).solve()  # fmt: skip
+    tables = set()
+    for seed in range(8):
+        released = table.apply(frame, seed=seed)
+        sizes = released["place"].value_counts().reindex(source.x, fill_value=0)
+        assert sizes.tolist() == table.groups.tolist()
+        assert released["ill"].tolist() == frame["ill"].tolist()
+        if encoder == "wx":
+            joint = pd.crosstab(released["ill"], released["place"]).reindex(
+                columns=source.x, fill_value=0
+            )
+            assert (joint.to_numpy() == table.joint).all()
+        tables.add(tuple(released["place"]))
+    assert len(tables) > 1  # which records move is chance
+    assert table.apply(frame, seed=3).equals(table.apply(frame, seed=3))
+    named = table.apply(frame, seed=3, row_id="number").set_index("number")["place"]
+    turned = table.apply(frame[::-1], seed=3, row_id="number").set_index("number")["place"]
+    assert named.equals(turned.loc[named.index])
+
+
+def test_a_table_of_other_counts_is_not_released():
+    frame = people()
+    source = cpv.DiscreteSource.from_table(frame, sensitive="ill", key="place")
+    table = cpv.WholeCounts(source, cpv.hamming(source.x), smallest_group=5).solve()
+    error = refused(lambda: table.apply(frame.iloc[1:], seed=1), "values", value=frame.place[0])
+    assert "table that was counted" in error.remedy
+
+
+# ---- stopped, infeasible, refused --------------------------------------------------------
+
+
+def test_stopped_at_once_a_table_that_holds_is_kept():
+    case = ORACLES[1]
+    source = cpv.DiscreteSource.from_counts(case["counts"])
+    problem = cpv.WholeCounts(
+        source, np.array(case["d"]), [cpv.DeltaDisclosure(case["delta"])], encoder="wx"
+    )
+    table = problem.solve(time_limit=1e-9)
+    assert table.status in ("feasible", "stopped")
+    if table.counts is not None:
+        assert table.total >= case["least"]
+        assert all(verdict.holds for verdict in table.verdicts.values())
+
+
+def test_at_ctrl_c_the_best_table_so_far_is_kept(monkeypatch):
+    class Interrupted(threading.Thread):
+        calls = 0
+
+        def join(self, timeout=None):
+            Interrupted.calls += 1
+            if Interrupted.calls == 3:
+                raise KeyboardInterrupt
+            super().join(timeout)
+
+    monkeypatch.setattr(whole_counts.threading, "Thread", Interrupted)
+    rng = np.random.default_rng(5)
+    source = cpv.DiscreteSource.from_counts(rng.integers(1, 30, (3, 25)))
+    line = np.abs(np.subtract.outer(np.arange(25.0), np.arange(25.0)))
+    rules = [cpv.DeltaDisclosure(0.3)]
+    problem = cpv.WholeCounts(source, line, rules, smallest_group=40, encoder="wx")
+    with pytest.warns(UserWarning, match="interrupted"):
+        table = problem.solve(time_limit=60)
+    assert table.status == "feasible"
+    assert table.verdicts["delta_disclosure"].holds
+    assert table.groups[table.groups > 0].min() >= 40
+
+
+def test_without_a_table_it_says_so():
+    case = next(case for case in ORACLES if case["least"] is None)
+    wanted = {"tv": case["tv"], "keep_margin": True}
+    table = solved(case["counts"], case["d"], **wanted)
+    assert table.status == "infeasible by the solver's claim"
+    assert math.isnan(table.distortion)
+    assert "no release has less" in str(table)
+    refused(lambda: table.apply([]), "table")
+    refused(lambda: table.groups, "table")
+
+
+def test_what_no_release_satisfies_is_infeasible_by_proof():
+    source = cpv.DiscreteSource.from_counts(COUNTS)
+    rules = [cpv.KeepProbability(0.9), cpv.DeltaDisclosure(0.1)]
+    problem = cpv.WholeCounts(source, cpv.hamming(4), rules, encoder="wx")
+    with pytest.raises(cpv.InfeasibleError) as caught:
+        problem.solve()
+    assert caught.value.certificate.verify()
+
+
+def test_what_whole_counts_do_not_take_is_refused():
+    source, d = cpv.DiscreteSource.from_counts(COUNTS), cpv.hamming(4)
+
+    def made(*rules, of=source, distortion=d, **how):
+        return lambda: cpv.WholeCounts(of, distortion, rules, **how)
+
+    law = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+    refused(made(of=law, distortion=cpv.hamming(2)), "source", "from_counts")
+    frame = people().assign(weight=1.5)
+    weighted = cpv.DiscreteSource.from_table(
+        frame, sensitive="ill", key="place", weights="weight"
+    )  # fmt: skip
+    refused(made(of=weighted, distortion=cpv.hamming(weighted.x)), "source")
+    refused(made(smallest_group=25), "smallest_group", value=25)
+    refused(made(smallest_group=0), "smallest_group")
+    refused(made(cpv.KAnonymity(5)), "criteria", "smallest_group=", where="k_anonymity")
+    name = "delta_disclosure"
+    refused(made(cpv.DeltaDisclosure(1)), "criteria", 'encoder="wx"', where=name)
+    for rule in (cpv.LocalPrivacy(1), cpv.MaximalLeakage(1), cpv.MarginalDistance(0.1)):
+        refused(made(rule, encoder="wx"), "criteria", where=rule.name)
+    refused(made(distortion=np.ones((2, 4, 4))), "distortion", 'encoder="wx"')
+    problem = cpv.WholeCounts(source, d, smallest_group=5)
+    refused(lambda: problem.solve(time_limit=0), "time_limit")
+    refused(lambda: problem.solve(gap=-1), "gap")
+
+
+def test_a_problem_is_a_value():
+    source = cpv.DiscreteSource.from_counts(COUNTS)
+    problem = cpv.WholeCounts(source, cpv.hamming(4), smallest_group=5)
+    assert problem.at(smallest_group=8).solve().groups.max() >= 8
+    with pytest.raises(AttributeError):
+        problem.smallest_group = 3
+
+
+@pytest.mark.parametrize("wanted", [{"delta": 0.4, "group": 4}, {"tv": 0.2}])
+def test_cvxpy_has_the_same_optimum(wanted):
+    source = cpv.DiscreteSource.from_counts(COUNTS)
+    group = wanted.pop("group", 1)
+    problem = cpv.WholeCounts(
+        source, cpv.hamming(4), asked(**wanted), smallest_group=group, encoder="wx"
+    )
+    program = problem.problem
+    program.solve(solver="HIGHS")
+    assert program.value == pytest.approx(problem.solve().distortion, abs=1e-6)
+    assert {"counts", "smallest_group"} <= {c.label for c in program.constraints}
+
+
+# ---- Adult -------------------------------------------------------------------------------
+
+
+@pytest.mark.long
+@pytest.mark.real
+@pytest.mark.parametrize(
+    ("sensitive", "key", "width", "rules", "group", "total", "status"),
+    [
+        ("income", "education", 10, [], 30, 405, "proved optimal"),
+        ("income", "education", 5, [], 30, 889, "proved optimal"),
+        ("marital-status", "race", 10, [], 40, 177, "proved optimal"),
+        ("income", "education", 10, [cpv.DeltaDisclosure(1)], 1, 679, "optimal by the solver"),
+        ("income", "education", 10, [cpv.DeltaDisclosure(1)], 10, 714, "optimal by the solver"),
+        ("income", "education", 5, [cpv.DeltaDisclosure(1)], 1, 835, "optimal by the solver"),
+        ("income", "education", 10, [cpv.LDiversity(1.4)], 1, 926, "optimal by the solver"),
+        ("income", "education", 10, [cpv.TCloseness(0.1, "tv")], 1, 2805, "optimal by the solver"),
+    ],
+)
+def test_adult(sensitive, key, width, rules, group, total, status):
+    frame = pd.read_csv(real_folder("adult") / "adult.csv")
+    source = cpv.DiscreteSource.from_table(
+        frame, sensitive=sensitive, key=["age", key, "sex"], bins={"age": width}
+    )
+    table = cpv.WholeCounts(
+        source, cpv.hamming(source.x), rules, smallest_group=group,
+        encoder="wx" if rules else "x",
+    ).solve()  # fmt: skip
+    assert table.total == total
+    assert table.status.startswith(status)
+    assert Fraction(table.lower) * table.records <= total
