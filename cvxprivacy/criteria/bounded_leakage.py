@@ -24,7 +24,7 @@ from cvxprivacy.programs.parameter import Parameter, Scalar
 from cvxprivacy.programs.side_conditions import Rule
 from cvxprivacy.validation import one_of, typed
 
-__all__ = ["LeakageCap", "PerLetter", "PerfectPrivacy", "TCloseness", "independent"]
+__all__ = ["ConditionalLeakageCap", "LeakageCap", "PerLetter", "PerfectPrivacy", "TCloseness", "independent"]
 
 _DISTANCES: dict[str, Callable[[], Leakage]] = {
     "kl": MutualInformation,
@@ -333,3 +333,76 @@ class LeakageCap(Criterion):
     def __repr__(self) -> str:
         of = "" if self.leakage is None else f", {self.leakage!r}"
         return f"LeakageCap({float(self.b):g}{of})"
+
+
+class ConditionalLeakageCap(Criterion):
+    """I(W; X̂ | X) ≤ c: what the release adds, on average, to what X itself tells about W.
+
+    An encoder that sees W may tell *more* to who knows x than x does: I(W; X, X̂) is I(W; X) and
+    this.  Of an encoder that sees X alone it is 0 whatever is released, and nothing is asked.
+
+    Parameters
+    ----------
+    c : number
+        In the problem's units, ≥ 0.
+
+    Raises
+    ------
+    InputError
+        For a negative c, or of so many letters that no view for each x is stated.
+
+    Examples
+    --------
+    X is a fair bit that W differs from with probability 0.2.  If a fifth of the records may be
+    changed by an encoder that sees W, X̂ = X where W = X would be, and else a coin, tells less of W
+    than that of an encoder that does not, but tells all but a little of it to who knows X:
+
+    >>> import cvxprivacy as cpv
+    >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+    >>> free = cpv.PrivacyDistortion(source, cpv.hamming(2), 0.2, encoder="wx").solve()
+    >>> capped = cpv.PrivacyDistortion(
+    ...     source, cpv.hamming(2), 0.2, encoder="wx", criteria=[cpv.ConditionalLeakageCap(0.05)]
+    ... ).solve()
+    >>> [round(s.value, 4) for s in (free, capped)]
+    [0.0, 0.0]
+    """
+
+    name = "conditional_leakage_cap"
+    survives_merging = survives_informed_encoder = True
+    _divergence = "information"
+    words = Words(
+        "who knows a person's {x} learns at most {n} about {w} from what it is released as ({how})",
+        "{measure} beyond what {x} tells",
+        "{unit}",
+        definition="A cap on conditional leakage bounds what a release adds, on average, to what "
+        "the original key tells about W: nothing, unless the randomisation sees W.",
+        source="A. D. Wyner, A definition of conditional mutual information for arbitrary "
+        "ensembles, Information and Control 38 (1978)",
+        examples=("ConditionalLeakageCap=0.05",),
+    )
+    c = Parameter(loosens="up", loosest=_larger)
+
+    def __init__(self, c: Real) -> None:
+        self.c = typed(c, "c")
+
+    def at(self, value: Real) -> Criterion:
+        return type(self)(value)
+
+    def stated(self, of: Lettering) -> str:
+        held, z = of.held.partition(", ")[::2]
+        condition = f"X, {z}" if z else "X"
+        return rf"I({of.w.upper()}; {held} \mid {condition}) \le {tex(float(self.c))}"
+
+    @property
+    def measure(self) -> Leakage:
+        """Mutual information, given X."""
+        return MutualInformation()
+
+    def verdict(self, table: Counts) -> Verdict:
+        return table.leaked_given_x(rational(self.c))
+
+    def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
+        return {"": release.conditional_leakage <= self.c}
+
+    def __repr__(self) -> str:
+        return f"ConditionalLeakageCap({float(self.c):g})"

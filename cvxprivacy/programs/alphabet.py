@@ -19,10 +19,10 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, array as exact_array, fractions, rational
 from cvxprivacy.leakage import Leakage
 from cvxprivacy.leakage.relative_entropy import RelativeEntropy
-from cvxprivacy.programs.channel import INFORMATION, View
+from cvxprivacy.programs.channel import DENSE, INFORMATION, View
 from cvxprivacy.programs.expression import Expression
 from cvxprivacy.programs.latex import as_under
-from cvxprivacy.programs.lettering import Lettering, Wording
+from cvxprivacy.programs.lettering import GIVEN_X, Lettering, Wording
 from cvxprivacy.programs.letters import Letters, Observer
 from cvxprivacy.programs.notation import upright
 from cvxprivacy.programs.parameter import Scalar, Symbol
@@ -169,6 +169,37 @@ class Alphabet(Letters):
         letter = self.w_in_print if kind == "W" else "S"
         latex = rf"{measure.symbol}({letter}; {self.lettering.held})"
         return self._quantity(measure.name, dict.fromkeys(views, 1), views=views, latex=latex)
+
+    @cached_property
+    def conditional_leakage(self) -> Expression:
+        """I(W; X̂ | X), or I(W; U | X, Z): what is told to who knows x beyond x, a view for each x.
+
+        Nothing, whatever is released, where the encoder does not see W.
+        """
+        views: dict[str, View] = {}
+        if "w" in self.encoder_inputs:
+            if len(self.source.x) * self.law.size > DENSE:
+                problem = f"I(W; X̂ | X) of {self.n:,} letters, by {len(self.source.x):,} values of X"
+                raise InputError("criteria", problem, "state it of a coarser key: merge letters")
+            for observer in self.observers:
+                views |= self._views_by_x(observer, views)
+        held = self.lettering.held.partition(", ")
+        latex = rf"I({self.w_in_print}; {held[0]} \mid X{held[1]}{held[2]})"
+        return self._quantity("conditional leakage", dict.fromkeys(views, 1), views=views, latex=latex)
+
+    def _views_by_x(self, observer: Observer, taken: Mapping[str, View]) -> dict[str, View]:
+        """Return what those see of W who know x: against p(w | x), of each x that leaves it open."""
+        views: dict[str, View] = {}
+        there = observer.atoms & (self.law > 0)
+        for x in np.unique(self.x_of):
+            atoms = there & (self.x_of == x)
+            values = np.unique(self.w_of[atoms])
+            if len(values) > 1:
+                labels = np.where(atoms, np.searchsorted(values, self.w_of), -1)
+                base = f"{observer.view('W')}|X = {self.source.x[x]}"
+                name = untaken(indexed(base, self.under), {*taken, *views})
+                views[name] = View(labels, kind=GIVEN_X, scale=self.scale)
+        return views
 
     def risk_in(self, measure: Leakage) -> Expression:
         """Return what is leaked about W in some measure, as the risk."""
