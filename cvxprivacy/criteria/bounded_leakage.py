@@ -24,7 +24,14 @@ from cvxprivacy.programs.parameter import Parameter, Scalar
 from cvxprivacy.programs.side_conditions import Rule
 from cvxprivacy.validation import one_of, typed
 
-__all__ = ["ConditionalLeakageCap", "LeakageCap", "PerLetter", "PerfectPrivacy", "TCloseness", "independent"]
+__all__ = [
+    "ConditionalLeakageCap",
+    "LeakageCap",
+    "PerLetter",
+    "PerfectPrivacy",
+    "TCloseness",
+    "independent",
+]
 
 _DISTANCES: dict[str, Callable[[], Leakage]] = {
     "kl": MutualInformation,

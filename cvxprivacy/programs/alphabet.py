@@ -179,16 +179,20 @@ class Alphabet(Letters):
         views: dict[str, View] = {}
         if "w" in self.encoder_inputs:
             if len(self.source.x) * self.law.size > DENSE:
-                problem = f"I(W; X̂ | X) of {self.n:,} letters, by {len(self.source.x):,} values of X"
+                problem = (
+                    f"I(W; X̂ | X) of {self.n:,} letters, by {len(self.source.x):,} values of X"
+                )
                 raise InputError("criteria", problem, "state it of a coarser key: merge letters")
             for observer in self.observers:
                 views |= self._views_by_x(observer, views)
         held = self.lettering.held.partition(", ")
         latex = rf"I({self.w_in_print}; {held[0]} \mid X{held[1]}{held[2]})"
-        return self._quantity("conditional leakage", dict.fromkeys(views, 1), views=views, latex=latex)
+        return self._quantity(
+            "conditional leakage", dict.fromkeys(views, 1), views=views, latex=latex
+        )
 
     def _views_by_x(self, observer: Observer, taken: Mapping[str, View]) -> dict[str, View]:
-        """Return what those see of W who know x: against p(w | x), of each x that leaves it open."""
+        """Return what is seen of W at each x that leaves it open, against p(w | x)."""
         views: dict[str, View] = {}
         there = observer.atoms & (self.law > 0)
         for x in np.unique(self.x_of):

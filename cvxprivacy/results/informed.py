@@ -12,6 +12,7 @@ rounding adds: u = 2⁻⁵³ for each product, quotient and logarithm, and k u f
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -24,7 +25,7 @@ from cvxprivacy.model.information import nat
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.results.enclosure import Enclosure
 
-__all__ = ["SURE", "Atoms", "Informed", "atoms_of", "informed"]
+__all__ = ["SURE", "Atoms", "Informed", "atoms_of", "informed", "informed_by_table"]
 
 SURE = Fraction(19, 20)  # a posterior from which on a value of W counts as sure
 _ROUNDING = 2.0**-53
@@ -93,11 +94,17 @@ class Informed(FrozenFields):
     def words(self, w: str = "W", x: str = "X") -> str:
         """Return in one line what one who knows X learns."""
         return (
-            f"learns {self.after:.4g} {self.units} of {w}, {self.before:.4g} from {x} alone; is sure "
-            f"of it to {float(SURE):.0%} for {self.sure:.2%} of the records, {self.sure_before:.2%} "
-            f"without the release; greatest posterior {self.greatest:.4g}, "
-            f"{self.greatest_before:.4g} without"
+            f"learns {self.after:.4g} {self.units} of {w}, {self.before:.4g} from {x} alone; is "
+            f"sure of it to {float(SURE):.0%} for {self.sure:.2%} of the records, "
+            f"{self.sure_before:.2%} without the release; greatest posterior {self.greatest:.4g}, "
+            f"for {self.share:.2%} of the records, {self.greatest_before:.4g} without"
         )
+
+    def document(self) -> dict[str, Any]:
+        """Return the numbers, without whom they concern."""
+        ends = ("before", "after", "sure_before", "sure", "greatest_before", "greatest")
+        numbers = {name: float(getattr(self, name)) for name in ends}
+        return {**numbers, "share_of_greatest": self.share, "units": self.units}
 
     def caution(self, w: str = "W", x: str = "X") -> str:
         """Return what is to be said where the release tells more than X does; else nothing."""
@@ -105,8 +112,8 @@ class Informed(FrozenFields):
             return ""
         more = float(self.after) - float(self.before)
         return (
-            f"the randomisation saw {w}, and the release tells {more:.4g} {self.units} more about it to "
-            f"who knows a person's {x} than {x} alone does: the risk is of who does not know it; "
+            f"the randomisation saw {w}, and the release tells {more:.4g} {self.units} more about "
+            f"it to who knows a person's {x} than {x} alone does: the risk is of who does not; "
             "ConditionalLeakageCap bounds this, and encoder x adds nothing"
         )
 
@@ -124,7 +131,7 @@ def atoms_of(of: Alphabet) -> Atoms:
     return Atoms(letter, of.w_of[rows, letter], cell.ravel(), mass[rows, letter], labels, summed)
 
 
-def informed(atoms: Atoms, matrix: Any, outputs: list[Any], units: str) -> Informed:
+def informed(atoms: Atoms, matrix: Any, outputs: Sequence[Any], units: str) -> Informed:
     """Return what a channel tells those who know x.
 
     Parameters
@@ -132,17 +139,61 @@ def informed(atoms: Atoms, matrix: Any, outputs: list[Any], units: str) -> Infor
     atoms : Atoms
     matrix : array, shape (n, m)
         p(x̂ | s), dense or sparse.
-    outputs : list
+    outputs : sequence
         Its columns' labels.
     units : {"bits", "nats"}
         Of information.
     """
-    nothing = _Posteriors(atoms, np.ones((int(atoms.letter.max()) + 1, 1)))
-    release = _Posteriors(atoms, matrix)
+    if is_sparse(matrix):
+        some = matrix.tocsr()[atoms.letter].tocoo()
+        entry, output, chance = some.row, some.col.astype(np.int64), some.data
+    else:
+        rows = np.asarray(matrix)[atoms.letter]
+        entry, output = np.nonzero(rows)
+        chance = rows[entry, output]
+    there = chance > 0
+    entry, output, chance = entry[there], output[there], chance[there]
+    release = _Posteriors(atoms, entry, output, len(outputs), atoms.mass[entry], chance)
+    return _informed(release, outputs, units)
+
+
+def informed_by_table(
+    moves: tuple[np.ndarray, np.ndarray, np.ndarray],
+    masses: np.ndarray,
+    labels: Sequence[Any],
+    outputs: Sequence[Any],
+    units: str,
+) -> Informed:
+    """Return what a table that was drawn tells those who know x.
+
+    Parameters
+    ----------
+    moves : three ndarrays of int, shape (cells,)
+        Places of w, x and x̂.
+    masses : ndarray, shape (cells,)
+        Records, or their weights.
+    labels, outputs : sequence
+        Of x and of x̂.
+    units : {"bits", "nats"}
+        Of information.
+    """
+    w, x, y = moves
+    pairs, entry = np.unique(np.stack([w, x]), axis=1, return_inverse=True)
+    entry, masses = entry.ravel(), np.asarray(masses, float)
+    summed = int(np.bincount(entry).max())
+    of_pairs = np.asarray(np.bincount(entry, masses), float)
+    atoms = Atoms(np.arange(len(of_pairs)), pairs[0], pairs[1], of_pairs, list(labels), summed)
+    release = _Posteriors(atoms, entry, y, len(outputs), masses, np.ones(len(masses)))
+    return _informed(release, outputs, units)
+
+
+def _informed(release: _Posteriors, outputs: Sequence[Any], units: str) -> Informed:
+    atoms = release.atoms
+    every, none = np.arange(len(atoms.mass)), np.zeros(len(atoms.mass), np.int64)
+    nothing = _Posteriors(atoms, every, none, 1, atoms.mass, np.ones(len(every)))
     place = release.top
-    cell, output = divmod(int(release.keys[place]), release.m)
-    before = nothing.of_cells(units)
-    more = release.given_cell(units)
+    cell, output = divmod(int(release.keys[place]), len(outputs))
+    before, more = nothing.of_cells(units), release.given_cell(units)
     after = Enclosure(
         math.nextafter(before.lower + more.lower, -math.inf),
         math.nextafter(before.upper + more.upper, math.inf),
@@ -161,26 +212,25 @@ def informed(atoms: Atoms, matrix: Any, outputs: list[Any], units: str) -> Infor
 
 
 class _Posteriors:
-    """J(w, x, x̂) of all that has mass, by pairs (x, x̂)."""
+    """J(w, x, x̂) of all that has mass, by pairs (x, x̂): entries of a mass times a chance."""
 
-    def __init__(self, atoms: Atoms, matrix: Any) -> None:
-        self.m = int(matrix.shape[1])
-        if is_sparse(matrix):
-            rows = matrix.tocsr()[atoms.letter].tocoo()
-            entry, output, chance = rows.row, rows.col.astype(np.int64), rows.data
-            there = chance > 0
-            entry, output, chance = entry[there], output[there], chance[there]
-        else:
-            entry, output = np.nonzero(matrix[atoms.letter] > 0)
-            chance = np.asarray(matrix)[atoms.letter[entry], output]
-        self.atoms, self.entry, self.chance = atoms, entry, chance
-        self.joint = atoms.mass[entry] * chance
-        self.keys, self.pair = np.unique(atoms.cell[entry] * self.m + output, return_inverse=True)
+    def __init__(
+        self,
+        atoms: Atoms,
+        entry: np.ndarray,
+        output: np.ndarray,
+        outputs: int,
+        mass: FloatArray,
+        chance: FloatArray,
+    ) -> None:
+        self.atoms, self.entry, self.mass, self.chance = atoms, entry, mass, chance
+        self.joint = mass * chance
+        self.keys, self.pair = np.unique(atoms.cell[entry] * outputs + output, return_inverse=True)
         self.masses = np.bincount(self.pair, self.joint)
         self.most = np.zeros(len(self.keys))
         np.maximum.at(self.most, self.pair, self.joint)
         widest = int(np.bincount(self.pair).max()) + int(np.bincount(atoms.cell).max())
-        self.off = (_STEPS + widest + atoms.summed) * _ROUNDING  # of a posterior, in terms of itself
+        self.off = (_STEPS + widest + atoms.summed) * _ROUNDING  # of a posterior, in terms of it
 
     @property
     def posterior(self) -> FloatArray:
@@ -214,8 +264,7 @@ class _Posteriors:
 
     def _is_sure(self, places: np.ndarray) -> bool:
         joint = [
-            Fraction(float(self.atoms.mass[self.entry[i]])) * Fraction(float(self.chance[i]))
-            for i in places.tolist()
+            Fraction(float(self.mass[i])) * Fraction(float(self.chance[i])) for i in places.tolist()
         ]
         return max(joint) >= SURE * sum(joint)
 

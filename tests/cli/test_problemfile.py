@@ -564,7 +564,7 @@ kind = "absolute_error"
 >> criteria[1]: 'PreserveMarginal' is a string; write a table
 @head | criteria = [ | { kind = "PreserveMarginal" }, | "PreserveMarginal", # here | ]
 @source @years
->> criteria[1].kind: missing; use one of CapacityCap, ConditionalLeakageCap, DeltaDisclosure, ForbiddenMoves
+>> criteria[1].kind: missing; use one of CapacityCap, ConditionalLeakageCap, DeltaDisclosure
 @head @source @years @first | [[criteria]] # here | p = 0.5
 >> criteria[1].kind: 'Criterion' is unknown
 @head @source @years @first | [[criteria]] | kind = "Criterion" # here
