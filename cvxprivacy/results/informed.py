@@ -30,6 +30,7 @@ __all__ = ["SURE", "Atoms", "Informed", "atoms_of", "informed", "informed_by_tab
 SURE = Fraction(19, 20)  # a posterior from which on a value of W counts as sure
 _ROUNDING = 2.0**-53
 _STEPS = 16  # products, quotients and logarithms of one mass, with what NumPy's may be off
+_NOTHING = 1e-12  # information that is no more than rounding
 _SHOWN = 1e-6  # information that is told beyond what X tells, to be cautioned of: that of a gap
 
 
@@ -94,8 +95,9 @@ class Informed(FrozenFields):
     def words(self, w: str = "W", x: str = "X") -> str:
         """Return in one line what one who knows X learns."""
         return (
-            f"learns {self.after:.4g} {self.units} of {w}, {self.before:.4g} from {x} alone; is "
-            f"sure of it to {float(SURE):.0%} for {self.sure:.2%} of the records, "
+            f"learns {_shown(self.after)} {self.units} of {w}, {_shown(self.before)} from {x} "
+            "alone; "
+            f"is sure of it to {float(SURE):.0%} for {self.sure:.2%} of the records, "
             f"{self.sure_before:.2%} without the release; greatest posterior {self.greatest:.4g}, "
             f"for {self.share:.2%} of the records, {self.greatest_before:.4g} without"
         )
@@ -116,6 +118,10 @@ class Informed(FrozenFields):
             f"it to who knows a person's {x} than {x} alone does: the risk is of who does not; "
             "ConditionalLeakageCap bounds this, and encoder x adds nothing"
         )
+
+
+def _shown(information: float) -> str:
+    return f"{information if information > _NOTHING else 0:.4g}"
 
 
 def atoms_of(of: Alphabet) -> Atoms:
