@@ -89,7 +89,7 @@ def report(
         "risk_before": source.information(units=units),
         "risk_before_bias": source.bias(units=units),
         **other,
-        **({} if informed is None else {"informed": _informed(informed, source, law)}),
+        **({} if informed is None else {"informed": _informed(informed, law)}),
         "released_law": {
             "name": law.name,
             "proved": law.proved,
@@ -120,15 +120,10 @@ def _in_another_measure(
     return {"leakage": {"measure": leakage.name, "before": before, "after": after, "none": none}}
 
 
-def _informed(informed: Informed, source: DiscreteSource, law: ReleasedLaw) -> dict[str, Any]:
+def _informed(informed: Informed, law: ReleasedLaw) -> dict[str, Any]:
     """Return what is told to who knows X, in numbers and in words."""
-    names = source.names[:2]
-    return {
-        **informed.document(),
-        "law": law.name,
-        "words": informed.words(*names),
-        "caution": informed.caution(*names),
-    }
+    words = {"words": informed.words, "caution": informed.caution}
+    return {**informed.document(), "law": law.name, **words}
 
 
 def _information_after(solution: Solution) -> float:
@@ -272,8 +267,7 @@ def with_checks(
     if drawn is None:
         return facts
     if drawn.informed is not None and "informed" in facts:
-        words = drawn.informed.words(*source.names[:2])
-        table = {**drawn.informed.document(), "words": words}
+        table = {**drawn.informed.document(), "words": drawn.informed.words}
         facts["informed"] = {**facts["informed"], "table": table}
     if drawn.merging is not None:
         facts["merged"] = {

@@ -207,7 +207,8 @@ class DrawnTable:
             return None
         counts = self.counts
         moves = counts.w_at, counts.x_at, counts.y_at
-        return informed_by_table(moves, counts.masses, counts.x, counts.outputs, self.problem.units)
+        how: Any = (counts.x, counts.outputs, self.problem.units, self.source.names[:2])
+        return informed_by_table(moves, counts.masses, *how)
 
     @property
     def constant(self) -> bool:

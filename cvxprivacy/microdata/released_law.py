@@ -137,7 +137,7 @@ class ReleasedLaw:
             some = sparse.coo_array(matrix)
             at = some.row, self.merging.places[some.col]
             matrix = sparse.csr_array((some.data, at), shape=matrix.shape)
-        return informed(atoms, matrix, self.channel.outputs, self.units)
+        return informed(atoms, matrix, self.channel.outputs, self.units, self.source.names[:2])
 
     @property
     def capacity(self) -> float:

@@ -78,7 +78,6 @@ def channel_solution(
         log=outcome.log,
         notes=[*notes, *(idle_notes(program) if program.dense else ())],
         informed={} if primal is None else _informed(alphabet, primal.matrix[: alphabet.n]),
-        names=alphabet.source.names[:2],
     )
 
 
@@ -87,8 +86,10 @@ def _informed(alphabet: Alphabet, matrix: Matrix) -> dict[str, Informed]:
     if "w" not in alphabet.encoder_inputs:
         return {}
     laws = alphabet.by_law if alphabet.several else {"": alphabet}
-    outputs, units = alphabet.outputs, alphabet.units
-    return {law: informed(atoms_of(of), matrix, outputs, units) for law, of in laws.items()}
+    w, x, *z = alphabet.source.names
+    x = f"{x} and {z[0]}" if alphabet.side_information else x
+    how: Any = (matrix, alphabet.outputs, alphabet.units, (w, x))
+    return {law: informed(atoms_of(of), *how) for law, of in laws.items()}
 
 
 def _least_favourable(program: ChannelProgram, alphabet: Alphabet, dual: Any) -> dict[Any, float]:

@@ -75,6 +75,8 @@ class Informed(FrozenFields):
     share : float
         Its share of all mass.
     units : {"bits", "nats"}
+    names : sequence of str
+        What W and X are called, and what else is known.
     """
 
     before: Enclosure
@@ -86,14 +88,17 @@ class Informed(FrozenFields):
     cell: tuple[Any, Any]
     share: float
     units: str
+    names: Sequence[str] = ("W", "X")
 
     @property
     def exceeds(self) -> bool:
         """Whether the release is proved to tell one who knows x more than x does."""
         return self.after.lower > self.before.upper + _SHOWN
 
-    def words(self, w: str = "W", x: str = "X") -> str:
-        """Return in one line what one who knows X learns."""
+    @property
+    def words(self) -> str:
+        """What one who knows X learns, in one line."""
+        w, x = self.names
         return (
             f"learns {_shown(self.after)} {self.units} of {w}, {_shown(self.before)} from {x} "
             "alone; "
@@ -108,15 +113,17 @@ class Informed(FrozenFields):
         numbers = {name: float(getattr(self, name)) for name in ends}
         return {**numbers, "share_of_greatest": self.share, "units": self.units}
 
-    def caution(self, w: str = "W", x: str = "X") -> str:
-        """Return what is to be said where the release tells more than X does; else nothing."""
+    @property
+    def caution(self) -> str:
+        """What is to be said where the release tells more than X does; else nothing."""
         if not self.exceeds:
             return ""
+        w, x = self.names
         more = float(self.after) - float(self.before)
         return (
             f"the randomisation saw {w}, and the release tells {more:.4g} {self.units} more about "
-            f"it to who knows a person's {x} than {x} alone does: the risk is of who does not; "
-            "ConditionalLeakageCap bounds this, and encoder x adds nothing"
+            f"it to who knows a person's {x} than {x} alone does: the risk is of a reader who does "
+            "not; ConditionalLeakageCap bounds this, and encoder x adds nothing"
         )
 
 
@@ -137,7 +144,9 @@ def atoms_of(of: Alphabet) -> Atoms:
     return Atoms(letter, of.w_of[rows, letter], cell.ravel(), mass[rows, letter], labels, summed)
 
 
-def informed(atoms: Atoms, matrix: Any, outputs: Sequence[Any], units: str) -> Informed:
+def informed(
+    atoms: Atoms, matrix: Any, outputs: Sequence[Any], units: str, names: Sequence[str]
+) -> Informed:
     """Return what a channel tells those who know x.
 
     Parameters
@@ -149,6 +158,8 @@ def informed(atoms: Atoms, matrix: Any, outputs: Sequence[Any], units: str) -> I
         Its columns' labels.
     units : {"bits", "nats"}
         Of information.
+    names : sequence of str
+        What W and X are called.
     """
     if is_sparse(matrix):
         some = matrix.tocsr()[atoms.letter].tocoo()
@@ -160,7 +171,7 @@ def informed(atoms: Atoms, matrix: Any, outputs: Sequence[Any], units: str) -> I
     there = chance > 0
     entry, output, chance = entry[there], output[there], chance[there]
     release = _Posteriors(atoms, entry, output, len(outputs), atoms.mass[entry], chance)
-    return _informed(release, outputs, units)
+    return _informed(release, outputs, units, names)
 
 
 def informed_by_table(
@@ -169,6 +180,7 @@ def informed_by_table(
     labels: Sequence[Any],
     outputs: Sequence[Any],
     units: str,
+    names: Sequence[str],
 ) -> Informed:
     """Return what a table that was drawn tells those who know x.
 
@@ -182,6 +194,8 @@ def informed_by_table(
         Of x and of x̂.
     units : {"bits", "nats"}
         Of information.
+    names : sequence of str
+        What W and X are called.
     """
     w, x, y = moves
     pairs, entry = np.unique(np.stack([w, x]), axis=1, return_inverse=True)
@@ -190,10 +204,12 @@ def informed_by_table(
     of_pairs = np.asarray(np.bincount(entry, masses), float)
     atoms = Atoms(np.arange(len(of_pairs)), pairs[0], pairs[1], of_pairs, list(labels), summed)
     release = _Posteriors(atoms, entry, y, len(outputs), masses, np.ones(len(masses)))
-    return _informed(release, outputs, units)
+    return _informed(release, outputs, units, names)
 
 
-def _informed(release: _Posteriors, outputs: Sequence[Any], units: str) -> Informed:
+def _informed(
+    release: _Posteriors, outputs: Sequence[Any], units: str, names: Sequence[str]
+) -> Informed:
     atoms = release.atoms
     every, none = np.arange(len(atoms.mass)), np.zeros(len(atoms.mass), np.int64)
     nothing = _Posteriors(atoms, every, none, 1, atoms.mass, np.ones(len(every)))
@@ -214,6 +230,7 @@ def _informed(release: _Posteriors, outputs: Sequence[Any], units: str) -> Infor
         (atoms.labels[cell], outputs[output]),
         float(release.masses[place] / release.masses.sum()),
         units,
+        tuple(names),
     )
 
 

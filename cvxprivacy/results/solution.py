@@ -115,15 +115,14 @@ class Solution(Frozen):
         notes: Sequence[str] = (),
         least_favourable: Mapping[Any, float] | None = None,
         informed: Mapping[str, Informed] | None = None,
-        names: Sequence[str] = ("W", "X"),
     ) -> None:
         self.certificate = certificate
         self.title, self.sizes = title, sizes
         self.release, self.log = release, frozen(log)
         laws = dict(informed or {})
         self.informed = max(laws.values(), key=lambda each: each.after.upper, default=None)
-        self._names = tuple(names)
-        self.notes = frozen([*notes, *self._cautions()])
+        caution = "" if self.informed is None else self.informed.caution
+        self.notes = frozen([*notes, *([caution] if caution else [])])
         self.terms = frozen({
             **{k: Enclosure(*ends) for k, ends in certificate.terms.items()},
             **{indexed("informed_risk", law): each.after for law, each in laws.items()},
@@ -131,10 +130,6 @@ class Solution(Frozen):
         self._priced, self.duals = prices, frozen(duals)
         self.posteriors = frozen(posteriors)
         self.least_favourable = frozen(dict(least_favourable or {}))
-
-    def _cautions(self) -> list[str]:
-        text = "" if self.informed is None else self.informed.caution(*self._names)
-        return [text] if text else []
 
     @cached_property
     def prices(self) -> Mapping[str, Any]:
@@ -229,8 +224,7 @@ class Solution(Frozen):
         lines.append(("enclosure", f"[{self.lower:.12g}, {self.upper:.12g}], gap {self.gap:.1e}"))
         lines += [(name, f"{term:.6g}") for name, term in self.terms.items()]
         if self.informed is not None:
-            who = f"who knows {self._names[1]}"
-            lines.append((who, self.informed.words(*self._names)))
+            lines.append((f"who knows {self.informed.names[1]}", self.informed.words))
         for name, price in self.prices.items():
             text = f"{price:+.5g}" if np.ndim(price) == 0 else f"{len(price)} numbers"
             text = price.words if isinstance(price, Price) else text

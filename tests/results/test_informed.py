@@ -56,7 +56,7 @@ def laid_out(seed, zero=0.0):
     return cpv.DiscreteSource(law / law.sum()), cost
 
 
-# ---- what is told ------------------------------------------------------------------------
+# ---- what is told --------------------------------------------------------------------------
 
 
 def test_a_mask_tells_nothing_by_itself_and_all_to_who_knows_x():
@@ -66,17 +66,17 @@ def test_a_mask_tells_nothing_by_itself_and_all_to_who_knows_x():
     mask = cpv.Channel([[1 - (w ^ x), w ^ x] for w, x in inputs], inputs=inputs, outputs=[0, 1],
                        encoder="wx")  # fmt: skip
     solution = problem.certify(mask)
-    told = solution.informed
+    reader = solution.informed
     assert solution.risk == pytest.approx(0, abs=1e-12)
     assert solution.informed_risk.lower <= 1 <= solution.informed_risk.upper
     assert solution.informed_risk.upper - solution.informed_risk.lower < 1e-12
-    assert told.before.lower <= 0 <= told.before.upper
-    assert (told.sure_before.upper, told.sure.upper) == (0.0, 1.0)
-    assert told.sure.lower > 1 - 1e-12
-    assert told.greatest_before == pytest.approx(0.5)
-    assert told.greatest == pytest.approx(1.0)
-    assert told.share == pytest.approx(0.25)
-    assert told.exceeds
+    assert reader.before.lower <= 0 <= reader.before.upper
+    assert (reader.sure_before.upper, reader.sure.upper) == (0.0, 1.0)
+    assert reader.sure.lower > 1 - 1e-12
+    assert reader.greatest_before == pytest.approx(0.5)
+    assert reader.greatest == pytest.approx(1.0)
+    assert reader.share == pytest.approx(0.25)
+    assert reader.exceeds
     assert any("1 bits more about it to who knows" in note for note in solution.notes)
     text = str(solution)
     assert "who knows X" in text
@@ -103,23 +103,23 @@ def test_the_figures_are_those_of_plain_floats(seed, units):
     problem = cpv.PrivacyDistortion(source, cost, budget=0.1, encoder="wx", units=units)
     solution = problem.solve()
     joint = joint_of(source, solution.channel)
-    told, unit = solution.informed, 1.0 if units == "bits" else np.log(2)
+    reader, unit = solution.informed, 1.0 if units == "bits" else np.log(2)
     before = source.information(units=units)
     after = before + conditional(joint) * unit
     for enclosure, value in (
-        (told.before, before),
-        (told.after, after),
-        (told.sure, sure_share(joint)),
-        (told.sure_before, sure_share(joint.sum(axis=2, keepdims=True))),
+        (reader.before, before),
+        (reader.after, after),
+        (reader.sure, sure_share(joint)),
+        (reader.sure_before, sure_share(joint.sum(axis=2, keepdims=True))),
     ):
         assert enclosure.lower - 1e-12 <= value <= enclosure.upper + 1e-12
         assert enclosure.upper - enclosure.lower < 1e-12
-    assert solution.terms["informed_risk"] == told.after
+    assert solution.terms["informed_risk"] == reader.after
     there = joint.sum(axis=0) > 0
     posterior = joint.max(axis=0)[there] / joint.sum(axis=0)[there]
-    assert told.greatest == pytest.approx(posterior.max(), abs=1e-12)
+    assert reader.greatest == pytest.approx(posterior.max(), abs=1e-12)
     for twin in (copy.deepcopy(solution), pickle.loads(pickle.dumps(solution))):
-        assert twin.informed.after.upper == told.after.upper
+        assert twin.informed.after.upper == reader.after.upper
 
 
 def test_a_posterior_of_just_95_percent_is_sure():
@@ -129,7 +129,7 @@ def test_a_posterior_of_just_95_percent_is_sure():
     for enclosure in (solution.informed.sure_before, solution.informed.sure):
         assert enclosure.lower <= 20 / 39 <= enclosure.upper
     moves = np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0])
-    table = informed_by_table(moves, np.array([19, 1, 18, 1]), ["a", "b"], ["a", "b"], "bits")
+    table = informed_by_table(moves, np.array([19, 1, 18, 1]), ["a", "b"], ["a", "b"], "bits", "wx")
     assert table.sure.lower <= 20 / 39 <= table.sure.upper
     assert table.after == pytest.approx(source.information())
 
@@ -273,13 +273,13 @@ def test_what_is_told_of_adult_to_who_knows_age_and_sex(capped_too):
     cost = cpv.per_attribute({"age": "ordinal", "sex": "hamming"}, source)
     options = {"criteria": [cpv.ConditionalLeakageCap(0.1)]} if capped_too else {}
     solution = cpv.PrivacyDistortion(source, cost, 0.1, encoder="wx", **options).solve()
-    told = solution.informed
-    assert told.before == pytest.approx(0.47578, abs=1e-5)
-    assert told.sure_before == pytest.approx(0.05089, abs=1e-5)
+    reader = solution.informed
+    assert reader.before == pytest.approx(0.47578, abs=1e-5)
+    assert reader.sure_before == pytest.approx(0.05089, abs=1e-5)
     if capped_too:
         assert solution.risk > 0.0946
-        assert told.after <= 0.47578 + 0.1 + 1e-5
+        assert reader.after <= 0.47578 + 0.1 + 1e-5
     else:
         assert solution.risk == pytest.approx(0.09451, abs=1e-5)
-        assert told.after == pytest.approx(0.8305, abs=1e-3)
-        assert told.sure == pytest.approx(0.2315, abs=1e-3)
+        assert reader.after == pytest.approx(0.8305, abs=1e-3)
+        assert reader.sure == pytest.approx(0.2315, abs=1e-3)
