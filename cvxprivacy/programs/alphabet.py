@@ -19,6 +19,7 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, array as exact_array, fractions, rational
 from cvxprivacy.leakage import Leakage
 from cvxprivacy.leakage.relative_entropy import RelativeEntropy
+from cvxprivacy.model.atoms import labels_by_x
 from cvxprivacy.programs.channel import DENSE, INFORMATION, View
 from cvxprivacy.programs.expression import Expression
 from cvxprivacy.programs.latex import as_under
@@ -183,27 +184,18 @@ class Alphabet(Letters):
                     f"I(W; X̂ | X) of {self.n:,} letters, by {len(self.source.x):,} values of X"
                 )
                 raise InputError("criteria", problem, "state it of a coarser key: merge letters")
-            for observer in self.observers:
-                views |= self._views_by_x(observer, views)
+            for each in self.observers:
+                there = each.atoms & (self.law > 0)
+                reader = each.view("W"), there, self.w_of, self.x_of, self.source.x
+                views |= {
+                    indexed(name, self.under): View(table, kind=GIVEN_X, scale=self.scale)
+                    for name, table in labels_by_x(*reader).items()
+                }
         held = self.lettering.held.partition(", ")
         latex = rf"I({self.w_in_print}; {held[0]} \mid X{held[1]}{held[2]})"
         return self._quantity(
             "conditional leakage", dict.fromkeys(views, 1), views=views, latex=latex
         )
-
-    def _views_by_x(self, observer: Observer, taken: Mapping[str, View]) -> dict[str, View]:
-        """Return what is seen of W at each x that leaves it open, against p(w | x)."""
-        views: dict[str, View] = {}
-        there = observer.atoms & (self.law > 0)
-        for x in np.unique(self.x_of):
-            atoms = there & (self.x_of == x)
-            values = np.unique(self.w_of[atoms])
-            if len(values) > 1:
-                labels = np.where(atoms, np.searchsorted(values, self.w_of), -1)
-                base = f"{observer.view('W')}|X = {self.source.x[x]}"
-                name = untaken(indexed(base, self.under), {*taken, *views})
-                views[name] = View(labels, kind=GIVEN_X, scale=self.scale)
-        return views
 
     def risk_in(self, measure: Leakage) -> Expression:
         """Return what is leaked about W in some measure, as the risk."""

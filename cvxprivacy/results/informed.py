@@ -197,9 +197,10 @@ def informed_by_table(
     names : sequence of str
         What W and X are called.
     """
-    w, x, y = moves
-    pairs, entry = np.unique(np.stack([w, x]), axis=1, return_inverse=True)
-    entry, masses = entry.ravel(), np.asarray(masses, float)
+    cells, place = np.unique(np.stack(moves), axis=1, return_inverse=True)  # groups were merged
+    masses, y = np.asarray(np.bincount(place.ravel(), masses), float), cells[2]
+    pairs, entry = np.unique(cells[:2], axis=1, return_inverse=True)
+    entry = entry.ravel()
     summed = int(np.bincount(entry).max())
     of_pairs = np.asarray(np.bincount(entry, masses), float)
     atoms = Atoms(np.arange(len(of_pairs)), pairs[0], pairs[1], of_pairs, list(labels), summed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 from fractions import Fraction
 
@@ -14,6 +15,7 @@ import cvxprivacy as cpv
 from cvxprivacy.criteria.counts import Counts
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.results.informed import informed_by_table
+from cvxprivacy.results.recount import recount
 from tests.public_tables import real_folder
 
 FAIR = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
@@ -257,6 +259,17 @@ def test_letters_that_are_too_many_are_refused():
             source, cpv.hamming(4000), [cpv.ConditionalLeakageCap(0.1)], encoder="wx"
         )
     assert caught.value.argument == "criteria"
+
+
+def test_a_table_that_is_counted_again_tells_who_is_meant_to_know_x():
+    frame = pandas.DataFrame({"ill": list("nnyynyyn"), "age": [30, 30, 30, 40, 40, 40, 50, 50]})
+    source = cpv.DiscreteSource.from_table(frame, sensitive="ill", key="age")
+    solution = capped(0.01, source, cpv.hamming(3)).solve()
+    document = json.loads(json.dumps(solution.certificate.document()))
+    assert recount(document, frame) == []
+    view = document["program"]["views"]["W|X = 30"]
+    view["labels"] = [[1 - v if v >= 0 else v for v in row] for row in view["labels"]]
+    assert recount(document, frame) == ["the letters that occur are not those of the proof"]
 
 
 # ---- a table -----------------------------------------------------------------------------
