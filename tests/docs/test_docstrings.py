@@ -21,8 +21,8 @@ RETURNED = {
     "Audit", "Audits", "Bound", "BrokenTableError", "CategoricalLoss", "Certificate",
     "CertificationError", "ClassSizes", "CodeMeasures", "Comparison", "Condition", "DrawnTable",
     "Enclosure", "Estimate", "Frontier", "GaussianRelease", "GaussianSolution", "Generalisation",
-    "HammingChannel", "IndividualRisk", "InfeasibleError", "InformationLoss", "InputError",
-    "KeyRecoding", "Matching", "MissingPackageError", "Outcome", "PopulationUniqueness", "Price",
+    "HammingChannel", "IndividualRisk", "InfeasibleError", "InformationLoss", "Informed",
+    "InputError", "KeyRecoding", "Matching", "MissingPackageError", "Outcome", "PopulationUniqueness", "Price",
     "ProbabilisticLoss", "Progress", "Solution", "Surface", "Sweep", "UnknownValueError",
     "UnseenValueWarning",
 }  # fmt: skip
