@@ -402,15 +402,15 @@ def counted_given_x(name="o.csv"):
     cells = [(row["ill"], f"{int(row['age']) // 10}{row['sex']}") for row in rows("t.csv")]
     released = [row["age"] + row["sex"] for row in rows(name)]
     pairs = Counter((w, x, y) for (w, x), y in zip(cells, released, strict=True))
-    seen, ill = Counter(), Counter()
+    groups, ill = Counter(), Counter()
     for (w, x, y), count in pairs.items():
-        seen[x, y] += count
+        groups[x, y] += count
         ill[w] += count
     n = len(cells)
     information = sum(
-        k / n * np.log2(k * n / (seen[x, y] * ill[w])) for (w, x, y), k in pairs.items()
+        k / n * np.log2(k * n / (groups[x, y] * ill[w])) for (w, x, y), k in pairs.items()
     )
-    sure = sum(k for (x, y), k in seen.items()
+    sure = sum(k for (x, y), k in groups.items()
                if max(pairs[w, x, y] for w in ill) * 20 >= k * 19) / n  # fmt: skip
     return information, sure
 
@@ -442,8 +442,8 @@ def test_what_an_encoder_of_w_tells_who_knows_the_key_is_told(merge, here):
         assert "who knows age, sex, of the law after groups were merged: learns" in text
     facts = loaded("a.json")
     assert informed["caution"] in facts["cautions"]
-    found = {row["name"]: row["value"] for row in facts["found"]}
-    assert found["… to who knows the key itself"].startswith(f"{informed['after']:.4g} bits")
+    first_page = {row["name"]: row["value"] for row in facts["found"]}
+    assert first_page["… to who knows the key itself"].startswith(f"{informed['after']:.4g} bits")
     who = [row["words"] for row in facts["against"] if "true" in row["who"]]
     assert any("more than from either" in words for words in who)
 
