@@ -13,6 +13,7 @@ from . import (
 )
 from .criteria import (
     CapacityCap as CapacityCap,
+    ConditionalLeakageCap as ConditionalLeakageCap,
     Criterion as Criterion,
     DeltaDisclosure as DeltaDisclosure,
     ForbiddenMoves as ForbiddenMoves,

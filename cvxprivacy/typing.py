@@ -34,6 +34,7 @@ from cvxprivacy.release.estimation import Estimate
 from cvxprivacy.release.hamming import HammingChannel
 from cvxprivacy.results.comparison import ChannelComparison
 from cvxprivacy.results.enclosure import Enclosure
+from cvxprivacy.results.informed import Informed
 from cvxprivacy.results.price import Price
 from cvxprivacy.results.solution import GaussianSolution, Solution
 from cvxprivacy.results.table import TableSolution
@@ -53,6 +54,7 @@ __all__ = [
     "Formulation",
     "GaussianSolution",
     "HammingChannel",
+    "Informed",
     "Price",
     "Progress",
     "Quantity",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from cvxprivacy.microdata.released_law import ReleasedLaw
     from cvxprivacy.microdata.untouched import Leak
     from cvxprivacy.model.discrete import DiscreteSource
+    from cvxprivacy.results.informed import Informed
     from cvxprivacy.results.solution import Solution
 
 __all__ = [
@@ -56,6 +57,7 @@ def proved(solution: Solution) -> dict[str, Any]:
         "upper": solution.upper,
         "terms": {name: [term.lower, term.upper] for name, term in solution.terms.items()},
         "prices": {name: getattr(p, "number", p) for name, p in solution.prices.items()},
+        **({} if solution.informed is None else {"informed": solution.informed.document()}),
         "price_words": {k: p.words for k, p in solution.prices.items() if isinstance(p, Price)},
         "notes": list(solution.notes),
     }
@@ -76,6 +78,7 @@ def report(
     after = _information_after(solution) if law.proved else law.risk
     after = after if after > _ROUNDED else 0.0
     whatever_prior: dict[str, float] = {}
+    informed = solution.informed if law.proved else law.informed
     if solution.least_favourable:  # the optimum of the law that was solved for, and of no other
         whatever_prior = {"whatever_prior": solution.upper if law.proved else law.capacity}
     return {
@@ -86,6 +89,7 @@ def report(
         "risk_before": source.information(units=units),
         "risk_before_bias": source.bias(units=units),
         **other,
+        **({} if informed is None else {"informed": _informed(informed, law)}),
         "released_law": {
             "name": law.name,
             "proved": law.proved,
@@ -114,6 +118,12 @@ def _in_another_measure(
     before, none = (unit * leakage.total(joint) for joint in (source.pmf, source.p_w[:, None]))
     after = float(solution.terms["risk"]) if law.proved else unit * leakage.total(law.joint)
     return {"leakage": {"measure": leakage.name, "before": before, "after": after, "none": none}}
+
+
+def _informed(informed: Informed, law: ReleasedLaw) -> dict[str, Any]:
+    """Return what is told to who knows X, in numbers and in words."""
+    words = {"words": informed.words, "caution": informed.caution}
+    return {**informed.document(), "law": law.name, **words}
 
 
 def _information_after(solution: Solution) -> float:
@@ -155,6 +165,7 @@ def report_text(document: Mapping[str, Any], source: DiscreteSource, solution: S
     if "whatever_prior" in document["released_law"]:
         most = f"at most {upwards(document['released_law']['whatever_prior'])} {units}"
         lines.append(f"  whatever prior   {most}: no belief of {w} learns more on average")
+    lines += _informed_lines(document, x)
     if "leakage" in document:
         leakage = document["leakage"]
         lines.append(
@@ -181,6 +192,18 @@ def report_text(document: Mapping[str, Any], source: DiscreteSource, solution: S
         words["channel"] = "the channel of records in all tables{private}"
     words |= {f"{name}, new records": f"of new records: {text}" for name, text in words.items()}
     return "\n".join([*lines, *described(document["files"], words)])
+
+
+def _informed_lines(document: Mapping[str, Any], x: str) -> list[str]:
+    """Return what who knows X learns of other laws than that of the proof, and of a table."""
+    if "informed" not in document:
+        return []
+    informed, lines = document["informed"], []
+    if informed["law"] != "the law":
+        lines.append(f"  who knows {x}, of {informed['law']}: {informed['words']}")
+    if "table" in informed:
+        lines.append(f"  who knows {x}, of the table that was drawn: {informed['table']['words']}")
+    return lines
 
 
 def records_drawn(drawn: Mapping[str, Any]) -> str:
@@ -243,6 +266,9 @@ def with_checks(
     facts["notes"] += [check.caution for check in checks if check.caution]
     if drawn is None:
         return facts
+    if drawn.informed is not None and "informed" in facts:
+        table = {**drawn.informed.document(), "words": drawn.informed.words}
+        facts["informed"] = {**facts["informed"], "table": table}
     if drawn.merging is not None:
         facts["merged"] = {
             "groups": len(drawn.merging.moves),

@@ -1,7 +1,13 @@
 """What a release must satisfy: privacy criteria, and rules of post-randomisation."""
 
 from cvxprivacy.criteria.base import Criterion
-from cvxprivacy.criteria.bounded_leakage import LeakageCap, PerfectPrivacy, PerLetter, TCloseness
+from cvxprivacy.criteria.bounded_leakage import (
+    ConditionalLeakageCap,
+    LeakageCap,
+    PerfectPrivacy,
+    PerLetter,
+    TCloseness,
+)
 from cvxprivacy.criteria.capacity import CapacityCap
 from cvxprivacy.criteria.diversity import KAnonymity, LDiversity
 from cvxprivacy.criteria.local_privacy import LocalPrivacy
@@ -22,6 +28,7 @@ from cvxprivacy.criteria.ratios import (
 
 __all__ = [
     "CapacityCap",
+    "ConditionalLeakageCap",
     "Criterion",
     "DeltaDisclosure",
     "ForbiddenMoves",

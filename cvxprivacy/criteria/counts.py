@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,6 +20,7 @@ from cvxprivacy.frozen import FrozenFields, frozen
 from cvxprivacy.leakage import Leakage, as_proved
 from cvxprivacy.model.one_symbol import SLACK, i1, laws
 from cvxprivacy.programs.alphabet import Alphabet
+from cvxprivacy.programs.channel import INFORMATION
 from cvxprivacy.validation import array
 
 __all__ = ["Cells", "Counts", "Verdict", "disclosure", "entropy_diversity", "leaked"]
@@ -299,6 +301,35 @@ class Counts(FrozenFields):
         letters = range(table.joint.shape[1])
         most = bound + self.slack(bound)
         return Verdict(table._at_most(table._data(measure), letters, most), value)
+
+    def leaked_given_x(self, bound: Fraction) -> Verdict:
+        """Return whether I(W; X̂ | X) ≤ bound, or given X and Z where a user has that."""
+        release, cells = self.release, self.cells
+        if release is None or cells is None:
+            return Verdict(None)
+        at = cells.atom, cells.letter
+        z = release.z_of[at] if release.side_information else np.zeros(len(cells.atom), np.int64)
+        rows = zip(
+            release.x_of[cells.letter].tolist(),
+            z.tolist(),
+            release.w_of[at].tolist(),
+            cells.output.tolist(),
+            common(cells.masses.tolist()),
+            strict=True,
+        )
+        groups: dict[tuple[int, int], dict[int, Counter[int]]] = {}
+        for *cell, w, y, records in rows:
+            groups.setdefault((cell[0], cell[1]), {}).setdefault(w, Counter())[y] += records
+        data, terms = self._data(INFORMATION), list[LeakageTerm]()
+        for group in groups.values():
+            masses = [by_output.total() for by_output in group.values()]
+            for y in set().union(*group.values()):
+                terms.append(LeakageTerm(data, [each[y] for each in group.values()], masses))
+        records = sum(common(cells.masses.tolist()))
+        most = bound + self.slack(bound)
+        nats = math.fsum(float(c) * math.log(r) for each in terms for c, r in each.logarithms or ())
+        value = max(0.0, nats) * INFORMATION.unit(self.units) / records
+        return Verdict(at_most(terms, most * records, self.units), value)
 
     @property
     def _filled(self) -> Booleans:

@@ -33,6 +33,7 @@ from cvxprivacy.model.one_symbol import SLACK
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.release.tally import DrawnCounts, drawn_counts
+from cvxprivacy.results.informed import Informed, informed_by_table
 from cvxprivacy.results.recount import other_records, table_record
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.validation import one_of
@@ -202,6 +203,16 @@ class DrawnTable:
     def risk(self) -> float:
         """I(W; X̂) of the law of what is released, in the problem's units."""
         return self.law.risk
+
+    @cached_property
+    def informed(self) -> Informed | None:
+        """What this table tells who knows x, where the encoder saw W."""
+        if "w" not in self.problem.alphabet.encoder_inputs:
+            return None
+        counts = self.counts
+        moves = counts.w_at, counts.x_at, counts.y_at
+        how: Any = (counts.x, counts.outputs, self.problem.units, self.source.names[:2])
+        return informed_by_table(moves, counts.masses, *how)
 
     @property
     def constant(self) -> bool:

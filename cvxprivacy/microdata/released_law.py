@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
+from scipy import sparse
 
 from cvxprivacy.additive import entries, floats
 from cvxprivacy.criteria import Criterion
@@ -25,6 +26,7 @@ from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.model.one_symbol import SLACK, i1
 from cvxprivacy.release.channel import Channel
+from cvxprivacy.results.informed import Atoms, Informed, informed
 from cvxprivacy.results.solution import Solution
 
 __all__ = ["ReleasedLaw", "clearly", "law_of"]
@@ -121,6 +123,21 @@ class ReleasedLaw:
         """I(W; X̂)."""
         per_letter = np.nan_to_num(i1(self.joint, units=self.units))
         return float(per_letter @ self.joint.sum(axis=0))
+
+    @property
+    def informed(self) -> Informed | None:
+        """What is told to who knows x, where the encoder saw W."""
+        if self.channel.encoder != "wx":
+            return None
+        w, letter = np.nonzero(self._atoms)
+        cell = np.asarray(self._x_of)[letter]
+        atoms = Atoms(letter, w, cell, self._atoms[w, letter], list(self.source.x))
+        matrix = self.channel.matrix
+        if self.merging is not None:
+            some = sparse.coo_array(matrix)
+            at = some.row, self.merging.places[some.col]
+            matrix = sparse.csr_array((some.data, at), shape=matrix.shape)
+        return informed(atoms, matrix, self.channel.outputs, self.units, self.source.names[:2])
 
     @property
     def capacity(self) -> float:

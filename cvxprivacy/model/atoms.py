@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from cvxprivacy.frozen import FrozenFields
+from cvxprivacy.validation import untaken
 
-__all__ = ["Atoms", "lay_out"]
+__all__ = ["Atoms", "labels_by_x", "lay_out"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,3 +70,29 @@ def lay_out(law: np.ndarray, encoder: str) -> Atoms:
     kept = occupied[:, support].all(axis=1) if 0 in hidden else np.ones(len(atoms), bool)
     w, x, z = (laid(place)[:, support][kept] for place in places)
     return Atoms(atoms[kept], number[w].astype(np.int64), w_support, support, x[0], z, (nw, nx, nz))
+
+
+def labels_by_x(
+    name: str, there: np.ndarray, w_of: np.ndarray, x_of: np.ndarray, x: Sequence[Any]
+) -> dict[str, np.ndarray]:
+    """Return what those see of W who know x, at each x that leaves it open: −1 of other atoms.
+
+    Parameters
+    ----------
+    name : str
+        Of the view of W without x.
+    there : ndarray of bool, shape (L, n)
+        Atoms with mass that are seen.
+    w_of, x_of : ndarray of int, shape (L, n) and (n,)
+        As of :class:`Atoms`; values of W are numbered anew at each x.
+    x : sequence
+        The labels of X.
+    """
+    labels: dict[str, np.ndarray] = {}
+    for place in np.unique(x_of).tolist():
+        atoms = there & (x_of == place)
+        values = np.unique(w_of[atoms])
+        if len(values) > 1:
+            view = untaken(f"{name}|X = {x[place]}", labels)
+            labels[view] = np.where(atoms, np.searchsorted(values, w_of), -1)
+    return labels

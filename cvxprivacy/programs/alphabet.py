@@ -19,10 +19,11 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, array as exact_array, fractions, rational
 from cvxprivacy.leakage import Leakage
 from cvxprivacy.leakage.relative_entropy import RelativeEntropy
-from cvxprivacy.programs.channel import INFORMATION, View
+from cvxprivacy.model.atoms import labels_by_x
+from cvxprivacy.programs.channel import DENSE, INFORMATION, View
 from cvxprivacy.programs.expression import Expression
 from cvxprivacy.programs.latex import as_under
-from cvxprivacy.programs.lettering import Lettering, Wording
+from cvxprivacy.programs.lettering import GIVEN_X, Lettering, Wording
 from cvxprivacy.programs.letters import Letters, Observer
 from cvxprivacy.programs.notation import upright
 from cvxprivacy.programs.parameter import Scalar, Symbol
@@ -169,6 +170,32 @@ class Alphabet(Letters):
         letter = self.w_in_print if kind == "W" else "S"
         latex = rf"{measure.symbol}({letter}; {self.lettering.held})"
         return self._quantity(measure.name, dict.fromkeys(views, 1), views=views, latex=latex)
+
+    @cached_property
+    def conditional_leakage(self) -> Expression:
+        """I(W; X̂ | X), or I(W; U | X, Z): what is told to who knows x beyond x, a view for each x.
+
+        Nothing, whatever is released, where the encoder does not see W.
+        """
+        views: dict[str, View] = {}
+        if "w" in self.encoder_inputs:
+            if len(self.source.x) * self.law.size > DENSE:
+                problem = (
+                    f"I(W; X̂ | X) of {self.n:,} letters, by {len(self.source.x):,} values of X"
+                )
+                raise InputError("criteria", problem, "state it of a coarser key: merge letters")
+            for each in self.observers:
+                there = each.atoms & (self.law > 0)
+                reader = each.view("W"), there, self.w_of, self.x_of, self.source.x
+                views |= {
+                    indexed(name, self.under): View(table, kind=GIVEN_X, scale=self.scale)
+                    for name, table in labels_by_x(*reader).items()
+                }
+        held = self.lettering.held.partition(", ")
+        latex = rf"I({self.w_in_print}; {held[0]} \mid X{held[1]}{held[2]})"
+        return self._quantity(
+            "conditional leakage", dict.fromkeys(views, 1), views=views, latex=latex
+        )
 
     def risk_in(self, measure: Leakage) -> Expression:
         """Return what is leaked about W in some measure, as the risk."""

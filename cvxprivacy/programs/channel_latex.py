@@ -25,7 +25,7 @@ from cvxprivacy.programs.channel import INFORMATION
 from cvxprivacy.programs.compiler import Rules
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.latex import aligned, each, plus, times
-from cvxprivacy.programs.lettering import Lettering, Wording, total
+from cvxprivacy.programs.lettering import GIVEN_X, Lettering, Wording, total
 from cvxprivacy.programs.notation import tex, upright
 from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds, Excess
 from cvxprivacy.programs.worst import Worst, parts_of
@@ -43,7 +43,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Family:
-    """Views that are alike but for z and law.
+    """Views that are alike but for z and law, and for the x that is known.
 
     Their measures are equal by label: each z and law has an object of its own.
     """
@@ -57,6 +57,11 @@ class Family:
     @property
     def key(self) -> tuple[str, str]:
         return self.kind, self.label
+
+    @property
+    def over(self) -> list[str]:
+        """Letters over which its views are added up wherever it stands."""
+        return ["x"] if self.kind == GIVEN_X else []
 
 
 @dataclass(frozen=True)
@@ -140,7 +145,8 @@ class ChannelStatement:
         leaked = []
         for key, members in groups.items():
             view, weight = members[0]
-            free = bool(self.of.side) and (alone or len(members) < self._observers)
+            some = key[0] != GIVEN_X and len(members) < self._observers
+            free = bool(self.of.side) and (alone or some)
             family = Family(*key, view.measure, free, self._mark(key, view.measure))
             leaked.append((Fraction(weight) / view.scale, family))
         return Sum(tuple(leaked), tuple(costs), Fraction(expression.constant))
@@ -218,7 +224,7 @@ class ChannelStatement:
         for factor, family in quantity.leaked:
             places = of.places(family.kind, family.mark)
             side = ["z"] if of.side and not family.free else []
-            letters = [*side, *([] if per_output else [of.y])]
+            letters = [*family.over, *side, *([] if per_output else [of.y])]
             terms.append((factor, total(letters, family.measure.latex(places))))
         for factor, cost in quantity.costs:
             free = cost.free + ((of.y,) if per_output else ())
@@ -271,7 +277,7 @@ class ChannelStatement:
         costs = [cost for each in rows for _, cost in each.costs]
         lines = [rf"Q{of.under}({of.s}, {of.y}) = {of.law}({of.s}) \, {of.channel}"]
         events = any(cost.event or (cost.over == "w") for cost in costs)
-        parts = [k for k in ["W", *kinds] if k != "S" and (k in kinds or events)]
+        parts = [k for k in ["W", *kinds] if k not in ("S", GIVEN_X) and (k in kinds or events)]
         for kind in dict.fromkeys(parts):
             joint, index = of.places(kind).j, of.places(kind).index
             if kind == "W" and of.joint_name.startswith("Q"):
@@ -282,10 +288,13 @@ class ChannelStatement:
             conditional = of.given_input([*hidden, *side])
             over = [i for i in of.inputs if i not in (index, "z")]
             lines.append(f"{joint} = {total(over, times(conditional, inner))}")
-        if "S" in kinds and of.side and of.hidden("z"):
-            joint = of.places("S").j
-            lines.append(rf"{joint} = {of.given_input(['z'])} \, Q{of.under}({of.s}, {of.y})")
         side = of.hidden("z") if of.side else []
+        for kind in {"S", GIVEN_X} & {*kinds} if side else ():
+            joint = of.places(kind).j
+            lines.append(rf"{joint} = {of.given_input(['z'])} \, Q{of.under}({of.s}, {of.y})")
+        if GIVEN_X in kinds:
+            places = of.places(GIVEN_X)
+            lines.append(f"{places.mass} = {total([places.index], places.j)}")
         over = [i for i in of.inputs if i != "z"]
         mass = total(over, times(of.given_input(side), rf"Q{of.under}({of.s}, {of.y})"))
         named = f"q{of.under}({of.observation})"
@@ -412,7 +421,7 @@ class ChannelDual(ChannelStatement):
         scores = []
         for family in families.values():
             places = of.places(family.kind, family.mark)
-            letters = (["k"] if of.several else []) + of.observation.split(", ")
+            letters = (["k"] if of.several else []) + places.observation.split(", ")
             scores += [_each_too(c, letters) for c in family.measure.latex_scores(places)[1]]
         for weight, places in self._centred.values():  # of the row r
             grown = places.sum(rf"{weight} \, {_power(of.units, places.score('s'))}")

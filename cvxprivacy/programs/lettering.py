@@ -18,7 +18,9 @@ from cvxprivacy.leakage.base import Places
 from cvxprivacy.programs.latex import times
 from cvxprivacy.programs.notation import logarithm
 
-__all__ = ["Lettering", "Wording", "total"]
+__all__ = ["GIVEN_X", "Lettering", "Wording", "total"]
+
+GIVEN_X = r"W \mid X"  # the kind of views of W by those who know x
 
 
 class Wording(NamedTuple):
@@ -185,6 +187,19 @@ class Lettering:
     def places(self, kind: str, mark: str = "") -> Places:
         """Return the letters in which a measure of W, of the input ("S"), or of a part is told."""
         under, observation = self.under, self.observation
+        if kind == GIVEN_X:
+            joint = self.inputs if "z" in self.inputs or not self.side else f"{self.inputs}z"
+            letters = ", ".join(joint.replace("w", "@"))
+            return Places(
+                index="w",
+                joint=f"Q{under}({letters}, {self.y})",
+                law=f"p{under}(@ \\mid x{', z' if self.side else ''})",
+                mass=f"q{under}(x, {observation})",
+                observation=f"x, {observation}",
+                posterior=rf"\varrho{under}",
+                log=self.log,
+                mark=mark + (", k" if self.several else ""),
+            )
         names = {"W": (self.w, "r"), "S": (", ".join(self.inputs.replace("z", "")), r"\sigma")}
         index, score = names.get(kind, (f"w_{{{kind}}}", f"r_{{{kind}}}"))
         condition = " \\mid z" if kind == "S" and self.side else ""
@@ -207,7 +222,7 @@ class Lettering:
         if kind == "W":
             hidden = self.hidden("w")
             return total(hidden, times(self.given_input([*hidden, *side]), score))
-        if kind == "S":
+        if kind in ("S", GIVEN_X):
             return times(self.given_input(side), score)
         index = f"w_{{{kind}}}"
         return total([index], times(self.given_input([index, *side]), score))

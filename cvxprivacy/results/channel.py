@@ -17,6 +17,7 @@ from cvxprivacy.programs.worst import Worst
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.release.decoder import Decoder
 from cvxprivacy.results.idle import idle_notes
+from cvxprivacy.results.informed import Informed, atoms_of, informed
 from cvxprivacy.results.prices import ChannelPrices
 from cvxprivacy.results.recount import table_record
 from cvxprivacy.results.restoration import Entries, restored_rows
@@ -81,7 +82,19 @@ def channel_solution(
         least_favourable=_least_favourable(program, alphabet, dual),
         log=outcome.log,
         notes=[*notes, *(idle_notes(program) if program.dense else ())],
+        informed={} if primal is None else _informed(alphabet, primal.matrix[: alphabet.n]),
     )
+
+
+def _informed(alphabet: Alphabet, matrix: Matrix) -> dict[str, Informed]:
+    """Return what is told to who knows x, under each law; nothing more than x if W is not seen."""
+    if "w" not in alphabet.encoder_inputs:
+        return {}
+    laws = alphabet.by_law if alphabet.several else {"": alphabet}
+    w, x, *z = alphabet.source.names
+    x = f"{x} and {z[0]}" if alphabet.side_information else x
+    how: Any = (matrix, alphabet.outputs, alphabet.units, (w, x))
+    return {law: informed(atoms_of(of), *how) for law, of in laws.items()}
 
 
 def _least_favourable(program: ChannelProgram, alphabet: Alphabet, dual: Any) -> dict[Any, float]:

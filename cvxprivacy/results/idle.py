@@ -13,6 +13,7 @@ from cvxprivacy.certificates.exact_channel import ExactChannel
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.expression import Constraint
 from cvxprivacy.programs.extremes import least_value
+from cvxprivacy.programs.latex import plain
 from cvxprivacy_verifier import verify
 from cvxprivacy_verifier.balls import ceil
 
@@ -27,7 +28,10 @@ def idle_notes(program: ChannelProgram) -> Iterator[str]:
     for name, row in program.constraints.items():
         if row.sense != "<=" or row.per_output:
             continue
-        if is_constant(row):
+        if is_constant(row) and row.expression.cost is None and row.expression.latex:
+            of, number = plain(row.expression.latex), float(row.expression.constant)
+            yield f"{name} binds nothing: {of} is {number:g} for every release"
+        elif is_constant(row):
             yield f"{name} binds nothing: {_CONSTANT}"
         elif (greatest := _greatest(program, row)) is not None and greatest < row.number:
             yield f"{name} cannot bind: no release has more than {greatest:.6g}"

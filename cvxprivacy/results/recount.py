@@ -10,6 +10,7 @@ import numpy as np
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.leakage.relative_entropy import RelativeEntropy
+from cvxprivacy.model.atoms import labels_by_x
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.programs.channel import IntArray
 from cvxprivacy.tables.labels import read, written
@@ -136,6 +137,10 @@ def _differences(
     for z, name in enumerate(source.z_names):
         expected[f"W|{name}"] = np.where(atoms.z_of == z, atoms.w_of, -1)
     labels = {n: view["labels"] for n, view in program["views"].items() if n[:2] in ("W", "W|")}
+    if not labels.keys() <= expected.keys():  # of those who know x: a view for each
+        for name, of_w in list(expected.items()):
+            there = (of_w >= 0) & (atoms.law > 0)
+            expected |= labels_by_x(name, there, atoms.w_of, atoms.x_of, source.x)
     if any(view["measure"]["kind"] == RelativeEntropy.kind for view in program["views"].values()):
         values = [str(source.w[w]) for w in atoms.w_support]
         if not _centred_alike(atoms.w_of, values, law, program["views"]):

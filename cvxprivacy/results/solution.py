@@ -10,8 +10,10 @@ import numpy as np
 
 from cvxprivacy.certificates.certificate import Certificate
 from cvxprivacy.frozen import Frozen, frozen
+from cvxprivacy.programs.worst import indexed
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.results.enclosure import Enclosure
+from cvxprivacy.results.informed import Informed
 from cvxprivacy.results.price import Price
 from cvxprivacy.text import facts_html
 
@@ -56,6 +58,10 @@ class Solution(Frozen):
         Where the worst of several is minimised, the weights whose mean proves the lower end: of
         laws by name; with ``prior="any"`` of values of W, a prior to which as much is told as to
         any.
+    informed : Informed or None
+        Where the encoder saw W: what is told to who knows X, before the release and by it, which
+        the risk does not tell; of several laws the one that tells most.  Its I(W; X, X̂) is the
+        term ``informed_risk``.
     log : list of str
         What closed forms and solvers reported; nothing depends on it.
     notes : list of str
@@ -108,11 +114,19 @@ class Solution(Frozen):
         log: list[str],
         notes: Sequence[str] = (),
         least_favourable: Mapping[Any, float] | None = None,
+        informed: Mapping[str, Informed] | None = None,
     ) -> None:
         self.certificate = certificate
         self.title, self.sizes = title, sizes
-        self.release, self.log, self.notes = release, frozen(log), frozen(list(notes))
-        self.terms = frozen({k: Enclosure(*ends) for k, ends in certificate.terms.items()})
+        self.release, self.log = release, frozen(log)
+        laws = dict(informed or {})
+        self.informed = max(laws.values(), key=lambda each: each.after.upper, default=None)
+        caution = "" if self.informed is None else self.informed.caution
+        self.notes = frozen([*notes, *([caution] if caution else [])])
+        self.terms = frozen({
+            **{k: Enclosure(*ends) for k, ends in certificate.terms.items()},
+            **{indexed("informed_risk", law): each.after for law, each in laws.items()},
+        })  # fmt: skip
         self._priced, self.duals = prices, frozen(duals)
         self.posteriors = frozen(posteriors)
         self.least_favourable = frozen(dict(least_favourable or {}))
@@ -209,6 +223,8 @@ class Solution(Frozen):
         lines.append((best, _agreed(self.lower, self.upper)))
         lines.append(("enclosure", f"[{self.lower:.12g}, {self.upper:.12g}], gap {self.gap:.1e}"))
         lines += [(name, f"{term:.6g}") for name, term in self.terms.items()]
+        if self.informed is not None:
+            lines.append((f"who knows {self.informed.names[1]}", self.informed.words))
         for name, price in self.prices.items():
             text = f"{price:+.5g}" if np.ndim(price) == 0 else f"{len(price)} numbers"
             text = price.words if isinstance(price, Price) else text

@@ -107,6 +107,7 @@ CRITERIA = {
     "DeltaDisclosure": {"delta": 0.5},
     "LeakageCap": {"b": 0.05},
     "CapacityCap": {"b": 0.05},
+    "ConditionalLeakageCap": {"c": 0.05},
     "PerLetter": {"leakage": cpv.leakage.TotalVariation(), "bound": 0.1},
     "PerfectPrivacy": {},
     "PointwiseMaximalLeakage": {"epsilon": 0.5},
@@ -563,7 +564,7 @@ kind = "absolute_error"
 >> criteria[1]: 'PreserveMarginal' is a string; write a table
 @head | criteria = [ | { kind = "PreserveMarginal" }, | "PreserveMarginal", # here | ]
 @source @years
->> criteria[1].kind: missing; use one of CapacityCap, DeltaDisclosure, ForbiddenMoves
+>> criteria[1].kind: missing; use one of CapacityCap, ConditionalLeakageCap, DeltaDisclosure
 @head @source @years @first | [[criteria]] # here | p = 0.5
 >> criteria[1].kind: 'Criterion' is unknown
 @head @source @years @first | [[criteria]] | kind = "Criterion" # here

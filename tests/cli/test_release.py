@@ -397,6 +397,76 @@ def test_an_option_is_the_librarys_argument(typed, options, budget, here):
         refused("apply", "c.json", "n.csv", "--out", "x.csv", pieces=["'ill'"])
 
 
+def counted_given_x(name="o.csv"):
+    """Return I(W; X, X̂), and the share of records that are sure, by the rows of two tables."""
+    cells = [(row["ill"], f"{int(row['age']) // 10}{row['sex']}") for row in rows("t.csv")]
+    released = [row["age"] + row["sex"] for row in rows(name)]
+    pairs = Counter((w, x, y) for (w, x), y in zip(cells, released, strict=True))
+    groups, ill = Counter(), Counter()
+    for (w, x, y), count in pairs.items():
+        groups[x, y] += count
+        ill[w] += count
+    n = len(cells)
+    information = sum(
+        k / n * np.log2(k * n / (groups[x, y] * ill[w])) for (w, x, y), k in pairs.items()
+    )
+    sure = sum(k for (x, y), k in groups.items()
+               if max(pairs[w, x, y] for w in ill) * 20 >= k * 19) / n  # fmt: skip
+    return information, sure
+
+
+@pytest.mark.parametrize("merge", [False, True])
+def test_what_an_encoder_of_w_tells_who_knows_the_key_is_told(merge, here):
+    """On the law by its certificate's own channel, and on the table by its rows."""
+    how = [*BOTH, "--encoder", "wx", "--seed", 1, "--out", "o.csv", "--report", "a.json"]
+    how += ["--criterion", "KAnonymity=30", "--ensure", "table"] if merge else []
+    summary = report("release", "t.csv", *how, "--channel", "c.json", "--report", "a.html")
+    informed = summary["informed"]
+    assert informed["before"] == pytest.approx(summary["risk_before"], abs=1e-9)
+    assert informed["after"] > informed["before"] > summary["released_law"]["risk"]
+    cautions = [note for note in summary["notes"] if note.startswith("the randomisation saw ill")]
+    assert len(cautions) == 1
+    assert merge or cautions == [informed["caution"]]
+    information, sure = counted_given_x()
+    assert informed["table"]["after"] == pytest.approx(information, abs=1e-9)
+    assert informed["table"]["sure"] == pytest.approx(sure, abs=1e-9)
+    if not merge:
+        assert "merged" not in summary
+        low, high = summary["terms"]["informed_risk"]
+        assert low <= informed["after"] <= high
+    text = say("release", "t.csv", *how, "--force", "--report", "a.html").out
+    assert "  who knows age, sex " in text
+    assert "who knows age, sex, of the table that was drawn: learns" in text
+    assert text.count(cautions[0]) == 1
+    if "merged" in summary:
+        assert "who knows age, sex, of the law after groups were merged: learns" in text
+    facts = loaded("a.json")
+    assert informed["caution"] in facts["cautions"]
+    first_page = {row["name"]: row["value"] for row in facts["found"]}
+    assert first_page["… to who knows the key itself"].startswith(f"{informed['after']:.4g} bits")
+    who = [row["words"] for row in facts["against"] if "true" in row["who"]]
+    assert any("more than from either" in words for words in who)
+
+
+def test_a_cap_on_what_is_told_to_who_knows_the_key_is_typed_proved_and_judged(here):
+    how = [*BOTH, "--encoder", "wx", *OUTPUTS, "--seed", 1]
+    how += ["--criterion", "ConditionalLeakageCap=0.02"]
+    printed = say("release", "t.csv", *how, code=None).out
+    summary = report("release", "t.csv", *how, "--force", code=None)
+    assert summary["informed"]["after"] <= summary["informed"]["before"] + 0.02 + 1e-9
+    assert summary["prices"]["conditional_leakage_cap"] < 0
+    (check,) = (c for c in summary["checks"] if c["name"] == "conditional_leakage_cap")
+    assert check["law"]["holds"] is True
+    information, _ = counted_given_x()
+    assert check["table"]["value"] == pytest.approx(information - summary["risk_before"], abs=1e-6)
+    assert check["table"]["holds"] is (check["table"]["value"] <= 0.02)
+    assert "ConditionalLeakageCap(0.02)" in printed
+    say("verify", "p.json", "--table", "t.csv", "--problem", "r.toml")
+    blind = [*how[:-2], "--encoder", "x", "--criterion", "ConditionalLeakageCap=0.02"]
+    note = "conditional_leakage_cap binds nothing: I(W; X̂ | X) is 0 for every release"
+    assert note in report("release", "t.csv", *blind, "--force", code=None)["notes"]
+
+
 def test_the_order_that_the_earth_mover_takes_is_said(here):
     note = "the earth mover's distance takes ill in the order"
     typed = ("release", "t.csv", *SEX, "--leakage", "earth-mover", "--seed", 1)

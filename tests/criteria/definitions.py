@@ -96,6 +96,23 @@ def _satisfied(problem, solution, criterion) -> bool:
     if kind == "LeakageCap":
         parts = (ball(sum(c) / total) * divergence(c, masses) for c in columns)
         return sum(parts, arb(0)) <= ball(Fraction(criterion.b)) * unit
+    if kind == "ConditionalLeakageCap":  # Σ_x of (w, x̂) at that x, each against its own p(w)
+        of, parts = problem.alphabet, []
+        for x in set(of.x_of.tolist()):
+            rows = {}
+            for (a, s), mass in np.ndenumerate(of.law):
+                if mass and of.x_of[s] == x:
+                    row = rows.setdefault(int(of.w_of[a, s]), [Fraction(0)] * of.m)
+                    rows[int(of.w_of[a, s])] = [
+                        j + Fraction(float(mass)) * k for j, k in zip(row, channel[s], strict=True)
+                    ]
+            prior = [sum(row) for row in rows.values()]
+            parts += [
+                ball(sum(c) / total) * divergence(list(c), prior)
+                for c in zip(*rows.values(), strict=True)
+                if sum(c)
+            ]
+        return sum(parts, arb(0)) <= ball(Fraction(criterion.c)) * unit
     if kind == "CapacityCap":  # by Arimoto and Blahut, the bound of the other end
         laws = np.array([[float(j) / float(sum(row)) for j in row] for row in joint if sum(row)])
         prior = np.full(len(laws), 1 / len(laws))

@@ -42,6 +42,7 @@ RULES = {
     "cap": cpv.LeakageCap(Fraction(1, 20)),
     "guess": cpv.LeakageCap(Fraction(3, 5), cpv.leakage.GuessingProbability()),
     "capacity": cpv.CapacityCap(Fraction(1, 20)),
+    "conditional": cpv.ConditionalLeakageCap(Fraction(1, 50)),
     "ldp": cpv.LocalPrivacy(1),
     "metric": cpv.LocalPrivacy(1, metric=[[0, 1, 2], [1, 0, 1], [2, 1, 0]]),
     "but for": cpv.LocalPrivacy(Fraction(1, 2), delta=Fraction(1, 10)),
@@ -84,6 +85,8 @@ def _of(kind, rule):
 
 def problem_of(rule, **options):
     """Return a problem in which a rule binds, if it does anywhere."""
+    if isinstance(rule, cpv.ConditionalLeakageCap):  # of encoders that see W, which tell less of it
+        return cpv.PrivacyDistortion(SOURCE, COST, 0.1, encoder="wx", criteria=[rule], **options)
     if not isinstance(rule, OF_MOVES):
         return cpv.MinimumDistortion(SOURCE, COST, [rule], **options)
     return cpv.PrivacyDistortion(SOURCE, COST, criteria=[rule], budget=0.4, **options)
@@ -219,6 +222,16 @@ def informs_at_most(columns, masses, bound, *, uniform=False):
     return value**n <= most
 
 
+def given_x_at_most(drawn, bound):
+    """Tell whether Π (N(w, x, x̂) N(x) / N(w, x) N(x, x̂))^N ≤ 2^(bound N)."""
+    n, most = power_of_two(Fraction(bound) * int(drawn.sum()))
+    value = Fraction(1)
+    for w, x, y in np.argwhere(drawn):
+        j, p, q = (int(k) for k in (drawn[w, x, y], drawn[w, x].sum(), drawn[:, x, y].sum()))
+        value *= Fraction(j * int(drawn[:, x].sum()), p * q) ** j
+    return value**n <= most
+
+
 def most_of_two(groups):
     """Return max_π I_π in bits of two rows, by their prior alone: no count is next to a bound."""
     rows = np.array(groups, float).T
@@ -277,6 +290,7 @@ def judged(name, drawn):
         "cap": lambda: informs_at_most(groups, masses, bound),
         "guess": lambda: sum(map(max, groups)) <= bound * total,
         "capacity": lambda: bool(most_of_two(groups) <= bound),
+        "conditional": lambda: given_x_at_most(drawn, bound),
         "moves": lambda: not drawn[:, np.array(MOVES)].any(),
         "marginal": lambda: not any(share.values()),
         "distance": lambda: sum(s for s in share.values() if s > 0) <= bound,

@@ -50,6 +50,7 @@ MAKE = {
     "near": lambda rng, s, n: cpv.MarginalDistance(rng.uniform(0.01, 0.3)),
     "mean": lambda rng, s, n: cpv.PreserveMean(np.arange(n)),
     "linear": lambda rng, s, n: cpv.Linear(np.eye(n), rng.uniform(0.2, 0.7), name="stay"),
+    "conditional": lambda rng, s, n: cpv.ConditionalLeakageCap(rng.uniform(0.001, 0.1)),
 }
 
 
@@ -66,7 +67,8 @@ def instance(seed: int):
     random = cpv.Distortion(rng.random((n, n)) * (1 - np.eye(n)))
     d = cpv.ordinal(n) if rng.random() < 0.5 else random
     kinds = KINDS[seed % len(KINDS)]
-    encoder = "wx" if rng.random() < 0.2 and "metric" not in kinds else "x"
+    informed = rng.random() < 0.2 or "conditional" in kinds
+    encoder = "wx" if informed and "metric" not in kinds else "x"
     criteria = [MAKE[kind](rng, source, n) for kind in kinds]
     if seed % 3:
         return cpv.MinimumDistortion(source, d, criteria, encoder=encoder)
@@ -276,6 +278,7 @@ def test_nothing_but_a_constant_is_left(criterion):
         cpv.DeltaDisclosure(10),
         cpv.LeakageCap(10),
         cpv.CapacityCap(10),
+        cpv.ConditionalLeakageCap(10),
         cpv.LocalPrivacy(50),
         cpv.MaximalLeakage(2),
         cpv.KeepProbability(0),
@@ -310,6 +313,7 @@ REFUSED = [  # a criterion that does not fit the problem, or is none; argument, 
     *((lambda v=v: cpv.LocalPrivacy(v), "epsilon", v, None) for v in (-1, 1e4)),
     (lambda: cpv.MaximalLeakage(math.inf), "b", math.inf, None),
     *((lambda v=v: cpv.CapacityCap(v), "b", v, None) for v in (-0.1, math.nan, "a")),
+    *((lambda v=v: cpv.ConditionalLeakageCap(v), "c", v, None) for v in (-0.1, math.nan, "a")),
     *((lambda v=v: cpv.LeakageCap(v), "b", v, None) for v in (-0.1, math.nan, "a", None, 1j)),
     (lambda: cpv.KeepProbability(1.2), "p", 1.2, None),
     (lambda: cpv.KeepProbability([0.5, 2.0]), "p", 2.0, 1),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.leakage import FInformation
+from cvxprivacy.programs.lettering import GIVEN_X
 from cvxprivacy.programs.notation import upright
 from cvxprivacy.programs.side_conditions import EntryBounds
 
@@ -217,6 +218,9 @@ class Values:
     def _scores(self) -> None:
         """Posteriors, and what tells the scores of other measures."""
         for view_name, view in self.program.views.items():
+            if view.kind == GIVEN_X:
+                self.symbols[r"\varrho"] = self._given_x
+                continue
             if view.kind not in ("W", "S"):
                 letter = _tokens(f"w_{{{view.kind}}}")
                 labels = self.of._attributes(tuple(view.kind[6:-1].split(", ")))
@@ -265,6 +269,21 @@ class Values:
             return 0.0
         label = int(rows[:, self.rows[inputs]].max())
         return float(table[label, summary[self.y]]) if label >= 0 else 0.0
+
+    def _given_x(self, below: Any, pairs: Any, value: Any) -> float:
+        """Return r(w | x, x̂) of the x that is known: 1 where that leaves but one w."""
+        ((_, w),), letters = pairs, dict(value)
+        k, z = below[0][1] if below else 0, letters.get("z")
+        masses = self.laws[k][:, letters["x"], 0 if z is None else z]
+        there = np.flatnonzero(masses)
+        if len(there) < 2:
+            return 1.0
+        known_by = "W" if z is None else f"W|{self.of.source.z_names[z]}"
+        name = f"{known_by}|X = {self.of.source.x[letters['x']]}" + (
+            f"[{self.names[k]}]" if k else ""
+        )
+        label = there.tolist().index(w)
+        return float(self.solution.posteriors[name][label, letters[self.y]])
 
     def _measure(self, view_name: str, view: Any) -> None:
         measure = view.measure

@@ -88,6 +88,16 @@ def problems():
         SOURCE, np.round(np.random.default_rng(1).random((3, 4, 4)), 2), budget=0.3, encoder="wx",
         criteria=[cpv.DeltaDisclosure(0.5), cpv.LocalPrivacy(5.5)],
     )  # fmt: skip
+    given_x = [cpv.ConditionalLeakageCap(0.02)]
+    yield "given x", cpv.PrivacyDistortion(SOURCE, D, 0.3, encoder="wx", criteria=given_x)
+    yield "given x, laws", cpv.PrivacyDistortion(
+        BINARY, HAMMING, 0.1, encoder="wx", criteria=given_x, laws=[OTHER]
+    )  # fmt: skip
+    for side in ("decoder", "both"):
+        yield f"given x, {side}", cpv.RateDistortionEquivocation(
+            KNOWN, cpv.hamming(3), 0.4, side_information=side, encoder="wx", criteria=given_x,
+            minimize="leakage",
+        )  # fmt: skip
     yield (
         "d of w, x seen",
         cpv.PrivacyDistortion(

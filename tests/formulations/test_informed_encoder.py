@@ -22,6 +22,7 @@ RULES = {
     "pml": cpv.PointwiseMaximalLeakage(0.6),
     "chi": cpv.PerLetter(cpv.leakage.ChiSquared(), 0.7),
     "cap": cpv.LeakageCap(0.2),
+    "conditional": cpv.ConditionalLeakageCap(0.05),
     "guess": cpv.LeakageCap(0.75, leakage=cpv.leakage.GuessingProbability()),
     "keep": cpv.KeepProbability(0.4),
     "moves": cpv.ForbiddenMoves(lambda x, y: (x, y) == (0, 2)),

@@ -148,6 +148,16 @@ def found_rows(document: Mapping[str, Any], solution: Solution, drawn: Drawn) ->
         rows["What it told before recoding"] = f"{information['before']:.4g} {information['units']}"
     rows["What the key tells before"] = f"{before:.4g} {units}"
     rows[f"What it tells after, on {law['name']}"] = f"{after:.4g} {units}{share}"
+    if informed := document.get("informed"):
+        rows["… to who knows the key itself"] = (
+            f"{informed['after']:.4g} {units}, {informed['before']:.4g} without the release"
+        )
+        rows["… who is then sure of it, to 95%"] = (
+            f"of {informed['sure']:.2%} of the records, {informed['sure_before']:.2%} without"
+        )
+        rows["… and at most to"] = (
+            f"{informed['greatest']:.4g}, {informed['greatest_before']:.4g} without"
+        )
     if "whatever_prior" in law:
         most = f"at most {upwards(law['whatever_prior'])} {units}"
         rows["… whatever is believed beforehand"] = most
@@ -226,6 +236,7 @@ def cautions(
         "small groups": not asks_records and smallest,
         "intervals": cells([n for n in source.schema.sensitive if n in source.schema.bins]),
         "typed seed": document["released"] and seed["given"],
+        "informed": (document.get("informed") or {}).get("caution"),
         "loose": document["status"] == "loose" and f"{document['upper'] - document['lower']:.2g}",
         "bias": source.biased,
         "population": population
@@ -247,6 +258,7 @@ _CAUTIONS = {
     "intervals": "{}: copied as it is; what is proved is of its intervals alone",
     "typed seed": "draw the release anew without --seed: this one's was typed, and whoever knows "
     "it can undo the release",
+    "informed": "{}",
     "loose": "the release satisfies what was asked, and is proved to be within {} of the best one "
     "only",
     "bias": "the records are so few for their cells that much of the measured risk is bias",

@@ -117,6 +117,7 @@ def quantity(name: str) -> str:
     descriptions = {
         "risk": "leakage of the channel, on the law that the proof is of",
         "information": "information of the channel, on the law that the proof is of",
+        "informed_risk": "what the key and the release together tell who knows the key",
         "distortion": "expected distortion, on the same law",
     }
     return descriptions.get(name, f"expected {name}" if name.startswith("distortion") else name)
@@ -184,13 +185,17 @@ def against(
     sees = f" It saw {w} too: a released {x} is then chosen by what it is to hide." * (
         "w" in encoder
     )
+    beyond = (
+        f" The randomisation saw {w}: who has both {x} and the released {x} of a person learns "
+        "more than from either, by the figures of the first page."
+    ) * ("w" in encoder)
     people = {
         f"Who sees a released {x}, and nothing else of the record": "This is what the figures "
         f"are of: how much that cell tells about {w}, on average or in the worst group, as stated.",
         f"Who knows a person’s true {x}, and not which record is theirs": "Such a reader can "
         f"estimate from the whole table how {w} is distributed among people of that {x}, as from "
         "any statistic of the original: a release limits what a record tells about its person, "
-        "not what the table tells about people.",
+        f"not what the table tells about people.{beyond}",
         "Who recognises the record": f"By a column that is copied, or by its place, such a reader "
         f"reads {w}, which is copied as it is: nothing here protects against that.",
         "Who knows the channel": "Its probabilities are no secret, and every figure holds for who "

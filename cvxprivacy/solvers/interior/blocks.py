@@ -76,9 +76,14 @@ class Blocks:
             return blocks
         (m, n), count = diagonal.shape, np.arange(len(squares))
         lost, corner = np.empty((m, len(squares), n)), np.empty((m, len(squares)))
+        behind: list[FloatArray | float] = [0.0]  # what squares after each add, and before it
+        for square in squares[:0:-1]:
+            behind.append(square.added + behind[-1])
+        before: FloatArray | float = 0.0
         for i, square in enumerate(squares):
             lost[:, i] = np.sqrt(square.share * np.maximum(square.added - square.remainder, 0.0))
-            others = diagonal + square.remainder + sum(s.added for s in squares if s is not square)
+            others = diagonal + square.remainder + (before + behind.pop())
+            before = before + square.added
             corner[:, i] = (square.share * np.where(free, others * inverse, 1.0)).sum(axis=1)
         inner = -(lost * inverse[:, None, :]) @ lost.transpose(0, 2, 1)
         inner[:, count, count] = np.maximum(corner, TINY)
