@@ -428,14 +428,15 @@ class Generalisation:
         elif self.keep not in ("", "W"):
             unit = f" {self.units}" * (self.keep in ("X", "non-uniform entropy"))
             lines.append(f"  {OBJECTIVES[self.keep]} = {self.score:,.6g}{unit}")
-        lines += [f"  {name:<18} {self._stands(of)}" for name, of in self.standing.items()]
+        width = max(18, *map(len, self.standing))
+        lines += [f"  {name:<{width}} {self._stands(of)}" for name, of in self.standing.items()]
         if self._exempt.any():
             alone = self.standing_of_suppressed
             breaks = [name for name, holds in alone.items() if not holds]
             words = f"it breaks {', '.join(breaks)}" if breaks else "it satisfies them"
             words = f"; by itself {words}" if alone else ""
             share = f"{self.share_suppressed:.2%} of the records"
-            lines.append(f"  {'suppressed':<18} {share}, one group that is exempt{words}")
+            lines.append(f"  {'suppressed':<{width}} {share}, one group that is exempt{words}")
         return "\n".join(lines)
 
     def _stands(self, verdict: Verdict) -> str:
