@@ -25,7 +25,7 @@ from cvxprivacy.cli.statement import (
     source_of,
     too_many,
 )
-from cvxprivacy.cli.table_files import open_table
+from cvxprivacy.cli.table_files import in_memory, open_table
 from cvxprivacy.errors import InputError
 from cvxprivacy.microdata.check import asked
 from cvxprivacy.microdata.drawn_table import DrawnTable
@@ -57,7 +57,7 @@ _WITHOUT_HOLDOUT = (
     ),
 )
 _BALANCED = (
-    "drawn together: every count is its expectation rounded up or down; who knows all other "
+    "drawn together: every count is its expectation rounded up or down{}; who knows all other "
     "records of a group of like records, and what they became, knows what the last one became"
 )
 
@@ -143,8 +143,9 @@ class Releasing:
     def draw(self) -> None:
         """Draw the table, hold it against what was asked, and mend it if that is wanted."""
         if self.targets["out"] is not None:
+            frame = in_memory(self.frame) if self.options["draw"] == "balanced" else self.frame
             self.drawn = DrawnTable.of(
-                self.problem, self.solution, self.frame, seed=self.seed, row_id=self.row_id,
+                self.problem, self.solution, frame, seed=self.seed, row_id=self.row_id,
                 source=self.source, ensure=self.options["ensure"] or "law",
                 draw=self.options["draw"],
             )  # fmt: skip
@@ -222,7 +223,10 @@ class Releasing:
         if self.recoding:
             facts["recoding"] = self.recoding
         if self.drawn is not None and self.options["draw"] == "balanced":
-            facts["draw"], facts["notes"] = "balanced", [*facts["notes"], _BALANCED]
+            words = _BALANCED.format(
+                "" if self.drawn.merging is None else ", before groups are merged"
+            )
+            facts["draw"], facts["notes"] = "balanced", [*facts["notes"], words]
         facts = self._completed(with_copied(facts, self.source, self.copied))
         return _population_facts(facts, self.population)
 

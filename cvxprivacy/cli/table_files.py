@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from cvxprivacy.cli.memory_table import MemoryTable
     from cvxprivacy.release.channel import Channel
 
-__all__ = ["ParquetTable", "TextTable", "copies", "open_table"]
+__all__ = ["ParquetTable", "TextTable", "copies", "in_memory", "open_table"]
 
 _TEXT = ("delimiter", "encoding", "na", "numbers", "decimal")
 _KINDS = {"delimiter": str, "encoding": str, "na": list, "numbers": list, "decimal": str}
@@ -214,6 +214,11 @@ def _delimiter_of(path: str | os.PathLike[str], encoding: str, decimal: str | No
     return next((d for d in (usual, *";\t|") if d in bare), usual)
 
 
+def in_memory(frame: Any) -> Any:
+    """Return a frame of all records at once, which balanced draws count before they draw any."""
+    return frame.to_arrow_table() if hasattr(frame, "to_arrow_table") else frame
+
+
 class ParquetTable:
     """A Parquet file, counted by DuckDB and streamed through in Arrow batches."""
 
@@ -273,11 +278,9 @@ class ParquetTable:
                 relation = relation.filter(f"{quoted} IS NOT NULL{nan}")
         kept = 0
         with applied(self.path) as notes:
-            if draw == "balanced":  # counts are of all records
-                table = channel.apply(
-                    relation.to_arrow_table(), seed=seed, row_id=row_id, draw=draw
-                )
-                reader = table.to_reader()
+            if draw == "balanced":
+                table = in_memory(relation)
+                reader = channel.apply(table, seed=seed, row_id=row_id, draw=draw).to_reader()
             else:
                 reader = channel.apply(relation, seed=seed, row_id=row_id)
         with pq.ParquetWriter(file, reader.schema) as writer:

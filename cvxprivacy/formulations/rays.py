@@ -134,4 +134,5 @@ def _used(channel: Channel) -> Channel:
         schema=channel.schema,
         encoder=channel.encoder,
         arbitrary=channel.arbitrary,
+        independent=channel.independent,
     )

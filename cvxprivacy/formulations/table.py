@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cvxprivacy.additive import AdditiveCost
 from cvxprivacy.criteria.base import Criterion
 from cvxprivacy.criteria.counts import Cells, Counts, Verdict, is_whole
 from cvxprivacy.criteria.own_rows import cost_at
@@ -221,18 +222,9 @@ def _table(problem: TableProblem, counts: Places) -> Counts:
     """Return counts as criteria are evaluated at them."""
     alphabet = problem.relaxed.alphabet
     s, y = np.nonzero(counts)
-    if problem.encoder == "x":  # of criteria that see x alone: as good with any split by W
-        shares = alphabet.law / alphabet.law.sum(axis=0)
-        w, at = np.nonzero(shares[:, s])
-        moves = alphabet.w_support[alphabet.w_of[w, s[at]]], alphabet.x_of[s[at]], y[at]
-        masses = np.array([
-            Fraction(int(counts[s[i], y[i]])) * Fraction(float(alphabet.law[v, s[i]]))
-            / int(problem._records[s[i]]) for v, i in zip(w.tolist(), at.tolist(), strict=True)
-        ], object)  # fmt: skip
-        unit = math.lcm(*(mass.denominator for mass in masses))
-        whole_units = np.array([float(mass * unit) for mass in masses])
-        return Counts.of_moves(alphabet, moves, whole_units)
-    moves = alphabet.w_support[alphabet.w_of[0, s]], alphabet.x_of[s], y
+    # criteria of encoder x see x alone, so that all records of a letter may have one value of W
+    atom = (alphabet.law > 0).argmax(axis=0)[s] if problem.encoder == "x" else 0
+    moves = alphabet.w_support[alphabet.w_of[atom, s]], alphabet.x_of[s], y
     return Counts.of_moves(alphabet, moves, counts[s, y].astype(float), counts.sum(axis=0))
 
 
@@ -276,15 +268,23 @@ def _least_total(problem: TableProblem, solved: Solution | None) -> Fraction:
     program, least = problem.relaxed.program, Fraction(0)
     if solved is not None and math.isfinite(solved.lower):
         least = max(least, Fraction(solved.lower) * int(problem._records.sum()))
+    step = _step(problem.relaxed.distortion.cost)
     if problem.smallest_group > 1 and one_hamming(program, _home(problem)) is not None:
         before = _sizes(problem)
         grouped = least_grouping(before, problem.smallest_group)
-        price = Fraction(program.cost(program.objectives[""]).max())
-        least = max(least, price * int(np.maximum(before - grouped, 0).sum()))
-    costs = {Fraction(d) for d in np.unique(program.cost(program.objectives[""])).tolist() if d}
-    unit = math.lcm(*(d.denominator for d in costs)) if costs else 1
-    step = Fraction(math.gcd(*(int(d * unit) for d in costs)), unit) if costs else Fraction(1)
+        least = max(least, step * int(np.maximum(before - grouped, 0).sum()))
     return math.ceil(least / step) * step
+
+
+def _step(cost: Any) -> Fraction:
+    """Return the greatest number of which all costs, as they were typed, are multiples."""
+    tables = [part.table for part in cost.parts] if isinstance(cost, AdditiveCost) else [cost]
+    costs = {
+        rational(d) for table in tables if table is not None for d in {*np.ravel(table).tolist()}
+    }
+    costs -= {Fraction(0)}
+    unit = math.lcm(*(d.denominator for d in costs))
+    return Fraction(math.gcd(*(int(d * unit) for d in costs)), unit) if costs else Fraction(1)
 
 
 def _statement(problem: TableProblem) -> str:

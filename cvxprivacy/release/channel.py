@@ -224,6 +224,8 @@ class Channel(Frozen):
     def then(self, other: Channel) -> Channel:
         """Return the channel that applies this one, and ``other`` to what it releases.
 
+        What either promises of records that are drawn independently, the whole promises.
+
         Parameters
         ----------
         other : Channel
@@ -240,7 +242,11 @@ class Channel(Frozen):
                 remedy = "compose channels whose letters fit"
                 raise UnknownValueError("other", problem, remedy, where=i, value=label)
         second = other.matrix[[other._rows[label] for label in self.outputs]]
-        changes = {"outputs": other.outputs, "decoder": other.decoder}
+        changes = {
+            "outputs": other.outputs,
+            "decoder": other.decoder,
+            "independent": self.independent or other.independent,
+        }
         return Channel(**{**self._arguments(), "matrix": self.matrix @ second, **changes})
 
     def _arguments(self) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -13,8 +13,12 @@ from cvxprivacy.release.apply import Places
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.release.draws import Numbers
 from cvxprivacy.tables.schema import TableSchema
+from cvxprivacy.validation import array, one_of
 
 __all__ = ["CountedChannel"]
+
+
+_WHOLE = "pass whole numbers of records ≥ 0, a row for each input"
 
 
 class CountedChannel(Channel):
@@ -22,7 +26,8 @@ class CountedChannel(Channel):
 
     The records of a cell s are put in a random order, in which the first m(s, x̂₁) are released as
     x̂₁, and so on: each record's own probabilities are those of the channel, and the counts are
-    certain.  Records are not drawn independently of each other.
+    certain.  Records are not drawn independently of each other, and ``draw="balanced"`` changes
+    nothing.  It is of one table, so that no file keeps it for the next.
 
     Parameters
     ----------
@@ -38,7 +43,7 @@ class CountedChannel(Channel):
     Raises
     ------
     InputError
-        For labels that do not fit.
+        For what is no count, an input without records, or labels that do not fit.
 
     Examples
     --------
@@ -58,7 +63,15 @@ class CountedChannel(Channel):
         schema: TableSchema | None = None,
         encoder: str = "x",
     ) -> None:
-        self.counts = np.asarray(counts, np.int64)
+        typed = array(counts, "counts", _WHOLE, axes=(2,))
+        for where in np.argwhere(typed != np.rint(typed)).tolist()[:1]:
+            value = float(typed[tuple(where)])
+            raise InputError(
+                "counts", f"{value!r} is no count", _WHOLE, where=tuple(where), value=value
+            )
+        for row in np.flatnonzero(~typed.any(axis=1)).tolist()[:1]:
+            raise InputError("counts", "no records", "leave out the input", where=row)
+        self.counts = typed.astype(np.int64)
         sizes = self.counts.sum(axis=1)
         super().__init__(
             self.counts / sizes[:, None],
@@ -70,6 +83,33 @@ class CountedChannel(Channel):
         )
         self.counts = frozen(self.counts)
 
+    def is_balanced(self, draw: str) -> bool:
+        """Tell whether counts have to be rounded: they are whole.
+
+        Parameters
+        ----------
+        draw : {"independent", "balanced"}
+            As of :meth:`cvxprivacy.Channel.apply`.
+        """
+        one_of(draw, "draw", "independent", "balanced")
+        return False
+
+    def write(self, file: IO[str]) -> None:
+        """Refuse: a file has the law, whose records other tables draw one by one.
+
+        Parameters
+        ----------
+        file : text file
+
+        Raises
+        ------
+        InputError
+            Always.
+        """
+        problem = "whole counts are of one table, and a file keeps a law alone"
+        remedy = "keep the table that apply releases, or make a Channel of .matrix and save that"
+        raise InputError("channel", problem, remedy)
+
     def _draw(self, rows: Places, numbers: Numbers) -> Places:
         """Return the number of each record's letter, by the order of the records' numbers."""
         sizes = np.bincount(rows, minlength=len(self.counts))
@@ -78,7 +118,10 @@ class CountedChannel(Channel):
             row = int(wrong[0])
             label, expected = self.inputs[row], int(self.counts[row].sum())
             problem = f"{sizes[row]:,} records of {label!r} where the counts are of {expected:,}"
-            remedy = "pass the table that was counted, all of it at once and in memory"
+            remedy = (
+                "pass the table that was counted, without records that it left out, all of it at "
+                "once and in memory"
+            )
             raise InputError("values", problem, remedy, value=label)
         order = np.lexsort((numbers[0], rows))
         letters = np.tile(np.arange(self.counts.shape[1]), len(self.counts))

@@ -232,7 +232,7 @@ def _informed(
     cell, output = divmod(int(release.keys[place]), len(outputs))
     before, more = nothing.of_cells(units), release.given_cell(units)
     after = Enclosure(
-        math.nextafter(before.lower + more.lower, -math.inf),
+        max(0.0, math.nextafter(before.lower + more.lower, -math.inf)),
         math.nextafter(before.upper + more.upper, math.inf),
     )
     return Informed(

@@ -171,15 +171,23 @@ def _records(
     return table
 
 
-def _table(columns: _Columns, x: FloatArray, shape: tuple[int, int]) -> Places:
-    """Return whole m(s, x̂) of a solution: those that leave go to those that arrive, in order."""
-    x = np.rint(x[: len(columns.letter)]).astype(np.int64)
+def _table(columns: _Columns, x: FloatArray, shape: tuple[int, int]) -> Places | None:
+    """Return whole m(s, x̂) of a solution: those that leave go to those that arrive, in order.
+
+    None for what is not within the bounds of all columns, or leaves other sums of pools.
+    """
+    exact = np.rint(x[: len(columns.letter)])
+    if not ((columns.lower <= exact) & (exact <= columns.upper)).all():
+        return None
+    x = exact.astype(np.int64)
+    if (np.bincount(columns.pool, x, len(columns.pools)) != columns.pools).any():
+        return None
     counts = np.zeros(shape, np.int64)
     if columns.stays is None:
         counts[columns.letter, columns.output] = x
         return counts
     stay, home = x[: columns.stays], columns.output[: columns.stays]
-    for pool, size in enumerate(columns.pools.tolist()):
+    for pool in range(len(columns.pools)):
         letters = np.flatnonzero(columns.pool[: columns.stays] == pool)
         mine = np.flatnonzero(columns.pool[columns.stays :] == pool) + columns.stays
         arrive = x[mine].copy()
@@ -193,7 +201,6 @@ def _table(columns: _Columns, x: FloatArray, shape: tuple[int, int]) -> Places:
         for low, high in zip(marks[:-1].tolist(), marks[1:].tolist(), strict=True):
             s, y = np.searchsorted(ends, low, "right"), np.searchsorted(starts, low, "right")
             counts[letters[s], y] += high - low
-        assert counts[letters].sum() == size
     return counts
 
 
@@ -376,7 +383,7 @@ class _Rounds:
         self, program: ChannelProgram, n: Places, columns: _Columns, group: int, judge: Judge
     ) -> None:
         self.program, self.n, self.columns, self.judge = program, n, columns, judge
-        self.total = int(n.sum())
+        self.total, self.group = int(n.sum()), group
         self.highs = _Highs(columns, program.m, group, self.total)
         self.costs = program.cost(program.objectives[""])
         self.rows = [_Row(program, row) for row in program.constraints.values()]
@@ -519,6 +526,9 @@ class _Rounds:
                 relaxed = bool(added) and number < _RELAXED
             elif not added and x is not None:
                 counts = _table(self.columns, x, (self.program.n, self.program.m))
+                if counts is None or not self._grouped(counts):
+                    _logger.debug("round %d: HiGHS's solution is no table", number + 1)
+                    return answer
                 broken, cost = self.judge(counts), float((self.costs * counts).sum())
                 if broken is not None:
                     self.tighten(x, broken if broken.any() else None)
@@ -534,6 +544,10 @@ class _Rounds:
             if answer.finished or watch.stopped:
                 return answer
         return answer
+
+    def _grouped(self, counts: Places) -> bool:
+        sizes = counts.sum(axis=0)
+        return bool(((sizes == 0) | (sizes >= self.group)).all())
 
     def _constant(self, answer: Answer) -> float:
         """Take the cheapest table of one group, if it satisfies all, and return its cost."""

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy.release.counted import CountedChannel
 from cvxprivacy.solvers import whole_counts
 from cvxprivacy.solvers.group_sizes import least_grouping
 from tests.lengths import some_at_length
@@ -214,6 +215,21 @@ def test_a_margin_is_kept_exactly(encoder):
     assert (table.total == 0) == (encoder == "x")
 
 
+def test_encoder_x_is_judged_in_whole_records_whatever_their_common_multiple():
+    """A share of each cell leaves, of sizes whose common multiple is beyond all floats."""
+    sizes = np.array([p for p in range(200, 1600) if all(p % q for q in range(2, 40))][:130])
+    source = cpv.DiscreteSource.from_counts([sizes // 3, sizes - sizes // 3])
+    stays = np.eye(len(sizes))
+    ring = np.roll(stays, 1, axis=1) + stays
+    rules = [cpv.KeepProbability(0.9), cpv.PreserveMarginal(), cpv.ConditionalLeakageCap(0)]
+    rules.append(cpv.ForbiddenMoves(ring == 0))
+    table = cpv.WholeCounts(source, stays, rules).solve(time_limit=60)
+    assert table.groups.tolist() == sizes.tolist()
+    assert table.counts.diagonal().max() < sizes.max()
+    assert all(verdict.holds for verdict in table.verdicts.values())
+    assert table.verdicts["conditional_leakage_cap"].value == 0
+
+
 def test_perfect_privacy_is_independence_of_the_counts():
     source = cpv.DiscreteSource.from_counts([[6, 2, 1], [2, 4, 3]])
     table = cpv.WholeCounts(
@@ -300,6 +316,78 @@ def test_a_table_of_other_counts_is_not_released():
     table = cpv.WholeCounts(source, cpv.hamming(source.x), smallest_group=5).solve()
     error = refused(lambda: table.apply(frame.iloc[1:], seed=1), "values", value=frame.place[0])
     assert "table that was counted" in error.remedy
+
+
+def test_counts_as_a_channel_stay_with_their_table(tmp_path):
+    channel = CountedChannel([[1, 2], [0, 2]], inputs="ab", outputs="ab")
+    letters = list("aabab")
+    balanced = channel.apply(letters, seed=1, draw="balanced")
+    assert balanced.tolist() == channel.apply(letters, seed=1).tolist()
+    refused(lambda: channel.apply(letters, draw="even"), "draw", value="even")
+    refused(lambda: channel.save(tmp_path / "c.json"), "channel", "of one table")
+    assert not (tmp_path / "c.json").exists()
+
+    def made(counts):
+        return lambda: CountedChannel(counts, inputs="ab", outputs="ab")
+
+    refused(made([[1.5, 2], [0, 2]]), "counts", where=(0, 0), value=1.5)
+    refused(made([[1, 2], [0, -2]]), "counts", where=(1, 1), value=-2)
+    refused(made([[1, 2], [0, 0]]), "counts", where=1)
+    refused(made("ab"), "counts")
+
+
+# ---- the solver is not believed -----------------------------------------------------------
+
+_LIES = {
+    "other counts": lambda x, bound, none: (x + 1, bound, none),
+    "numbers that are none": lambda x, bound, none: (np.full(len(x), np.nan), bound, none),
+    "nothing moves": lambda x, bound, none: (np.zeros(len(x)), bound, none),
+    "larger than any table": lambda x, bound, none: (x * 1e30, bound, none),
+    "turned round": lambda x, bound, none: (x[::-1].copy(), bound, none),
+    "a bound that is too high": lambda x, bound, none: (x, 3 * bound + 5, none),
+    "no table": lambda x, bound, none: (x, bound, True),
+}
+
+
+@pytest.mark.parametrize("lie", _LIES.values(), ids=list(_LIES))
+@pytest.mark.parametrize("distance", ["hamming", "lines"])
+def test_nothing_false_is_proved_where_the_solver_lies(lie, distance, monkeypatch):
+    honest = whole_counts._Highs.solve
+
+    def solve(self, *arguments, **how):
+        x, solved, bound = honest(self, *arguments, **how)
+        if x is None:
+            return x, solved, bound
+        x, bound, self.none = lie(x, bound, self.none)
+        return x, solved, bound
+
+    lines = np.abs(np.subtract.outer(range(4), range(4)))
+    d = lines if distance == "lines" else (lines > 0).astype(int)
+    wanted = {"delta": 0.4, "group": 5}
+    counts = COUNTS // 2 + 1
+    least = least_by_enumeration(counts, d, **wanted)
+    monkeypatch.setattr(whole_counts._Highs, "solve", solve)
+    table = solved(counts, d, **wanted)
+    assert Fraction(table.lower) * table.records <= least
+    if table.counts is None:
+        return
+    assert table.status != "proved optimal" or table.total == least
+    assert (table.counts.sum(axis=1) == counts[counts > 0]).all()
+    assert satisfies(table.joint.astype(int), counts.sum(axis=0), **wanted)
+
+
+@pytest.mark.parametrize("step", [Fraction(1, 10), Fraction(2, 3), Fraction(1, 3), 0.1])
+@pytest.mark.parametrize("encoder", ["x", "wx"])
+def test_the_proved_end_is_a_multiple_of_the_step_as_it_was_typed(step, encoder):
+    """0.1 as a float is above 1/10: a bound in floats would be above the optimum."""
+    d = np.where(np.eye(4, dtype=bool), Fraction(0), Fraction(step))
+    source = cpv.DiscreteSource.from_counts(COUNTS)
+    rules = [cpv.DeltaDisclosure(0.3)] if encoder == "wx" else []
+    table = cpv.WholeCounts(source, d, rules, smallest_group=5, encoder=encoder).solve()
+    unit = cpv.WholeCounts(source, cpv.hamming(4), rules, smallest_group=5, encoder=encoder).solve()
+    assert table.total == unit.total * Fraction(step)
+    assert table.status == unit.status
+    assert Fraction(table.lower) * table.records <= table.total
 
 
 # ---- stopped, infeasible, refused --------------------------------------------------------

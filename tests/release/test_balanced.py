@@ -148,6 +148,8 @@ def test_a_promise_of_independent_draws_is_kept(tmp_path):
     channels = (
         channel, cpv.Channel.load(tmp_path / "c.json"), channel.relabelled("cd"),
         cpv.mechanisms.randomised_response("ab", 1.0),
+        channel.then(cpv.Channel(np.eye(2), inputs="ab", outputs="ab")),
+        cpv.Channel(np.eye(2), inputs="ab", outputs="ab").then(channel),
     )  # fmt: skip
     for private in channels:
         assert private.independent
@@ -198,3 +200,25 @@ def test_on_the_command_line(tmp_path, monkeypatch):
     assert (abs(counts - 300 * channel.released_marginal) < 1 + 1e-9).all()
     local = ("--criterion", "LocalPrivacy=1", "--out", "p.csv", "--draw", "balanced")
     refused(*roles, *local, pieces=["--draw: ", "pass --draw independent"])
+
+
+def test_a_parquet_file_is_drawn_as_its_text(tmp_path, monkeypatch):
+    """In memory: with records that lack a value, bins, and groups that are merged."""
+    pytest.importorskip("duckdb")
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(2)
+    table = pd.DataFrame(
+        {"ill": rng.choice(["no", "yes"], 200), "age": rng.integers(20, 80, 200).astype(float)}
+    )
+    table.loc[::17, "age"] = np.nan
+    table.to_csv("t.csv", index=False)
+    table.to_parquet("t.parquet")
+    how = ("--sensitive", "ill", "--key", "age", "--bins", "age=20", "--missing", "drop", "--seed",
+           3, "--budget", 0.3, "--draw", "balanced")  # fmt: skip
+    merged = ("--ensure", "table", "--criterion", "DeltaDisclosure=0.05")
+    for name, further in {"law": (), "table": merged}.items():
+        out = say("release", "t.csv", *how, *further, "--out", f"{name}.csv").out
+        assert ("rounded up or down, before groups are merged;" in out) == bool(further)
+        say("release", "t.parquet", *how, *further, "--out", f"{name}.parquet")
+        text, binary = pd.read_csv(f"{name}.csv"), pd.read_parquet(f"{name}.parquet")
+        assert text["age"].tolist() == binary["age"].tolist()

@@ -186,8 +186,8 @@ def against(
         "w" in encoder
     )
     beyond = (
-        f" The randomisation saw {w}: who has both {x} and the released {x} of a person learns "
-        "more than from either, by the figures of the first page."
+        f" The randomisation saw {w}: who has both {x} and the released {x} of a person may learn "
+        "more than from {x} alone: the first page says how much."
     ) * ("w" in encoder)
     people = {
         f"Who sees a released {x}, and nothing else of the record": "This is what the figures "
@@ -214,7 +214,8 @@ def against(
     if balanced:
         people[f"Who knows all other records of the same {w} and {x}, and what they became"] = (
             "Knows what the last one became: records were drawn together, so that every count is "
-            "its expectation rounded up or down. The figures are of one record against the table."
+            "its expectation rounded up or down, before any groups are merged. The figures are of "
+            "one record against the table."
         )
     return [{"who": who, "words": words} for who, words in people.items()]
 
