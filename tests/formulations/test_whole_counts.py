@@ -152,7 +152,7 @@ def test_is_the_least_that_an_integer_program_of_others_has(case):
     check(case["counts"], case["d"], case["least"], **wanted)
 
 
-@pytest.mark.parametrize("seed", some_at_length(range(300), 30))
+@pytest.mark.parametrize("seed", some_at_length(range(300), 12))
 def test_is_the_least_of_all_tables_and_the_proved_end_is_not_above_it(seed):
     counts, d, wanted = random_case(seed)
     least = least_by_enumeration(counts, d, **wanted)
@@ -161,7 +161,7 @@ def test_is_the_least_of_all_tables_and_the_proved_end_is_not_above_it(seed):
         check(counts, d, least, encoder="x", **wanted)
 
 
-@pytest.mark.parametrize("seed", some_at_length(range(200), 40))
+@pytest.mark.parametrize("seed", some_at_length(range(200), 20))
 def test_the_knapsack_of_group_sizes_is_the_least_of_all_tables(seed):
     rng = np.random.default_rng(seed)
     sizes = rng.integers(0, 6, int(rng.integers(2, 5)))
@@ -349,9 +349,10 @@ _LIES = {
 }
 
 
-@pytest.mark.parametrize("lie", _LIES.values(), ids=list(_LIES))
+@pytest.mark.parametrize("kind", some_at_length(_LIES, 3))
 @pytest.mark.parametrize("distance", ["hamming", "lines"])
-def test_nothing_false_is_proved_where_the_solver_lies(lie, distance, monkeypatch):
+def test_nothing_false_is_proved_where_the_solver_lies(kind, distance, monkeypatch):
+    lie = _LIES[kind]
     honest = whole_counts._Highs.solve
 
     def solve(self, *arguments, **how):

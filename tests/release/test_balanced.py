@@ -76,7 +76,7 @@ def outcomes(laws, cells, sizes, groups):
         yield flow.outputs(), np.prod(chances) if chances else Fraction(1)
 
 
-@pytest.mark.parametrize("seed", some_at_length(range(200), 12))
+@pytest.mark.parametrize("seed", some_at_length(range(200), 6))
 def test_the_mean_of_all_that_may_be_counted_is_the_expectation(seed):
     """Exactly: every record of a cell, in a random order, has the channel's probabilities."""
     rng = np.random.default_rng(seed)
