@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from flint import arb, ctx
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 from scipy.optimize import linprog
 
 import cvxprivacy as cpv
@@ -168,6 +168,7 @@ def test_a_gradient_and_a_constant_tell_the_scores(name: str, seed: int) -> None
 
 @pytest.mark.parametrize("name", [*POLYHEDRAL, "losses"])
 @given(seed=SEEDS)
+@example(seed=111642)
 @settings(max_examples=10)
 def test_recourse_is_a_linear_program_of_the_measure(name: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -183,7 +184,10 @@ def test_recourse_is_a_linear_program_of_the_measure(name: str, seed: int) -> No
     ):
         target = mass * q
         target[:inside] += column
-        assert linprog(cost, A_eq=matrix, b_eq=target).fun == pytest.approx(value, abs=1e-9)
+        # its feasibility is of 1e-7 by itself, which is more than what some columns tell
+        exact = {f"{side}_feasibility_tolerance": 1e-10 for side in ("primal", "dual")}
+        least = linprog(cost, A_eq=matrix, b_eq=target, options=exact).fun
+        assert least == pytest.approx(value, abs=1e-9)
 
 
 # ---- certified optima ------------------------------------------------------------------------
