@@ -24,6 +24,7 @@ VERIFIER = ROOT / "verifier" / "cvxprivacy_verifier"
 ROOMS = [
     "errors",
     "extras",
+    "highs",
     "text",
     "style",
     "frozen",

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.additive import AdditiveCost
+from cvxprivacy.certificates.sums import rounded_down
 from cvxprivacy.criteria.base import Criterion
 from cvxprivacy.criteria.counts import Cells, Counts, Verdict, is_whole
 from cvxprivacy.criteria.own_rows import cost_at
@@ -90,7 +91,7 @@ class TableProblem(Restatable):
         answer = Answer() if grouping is None else Answer(grouping, finished=True)
         if grouping is None and not watch.stopped:
             answer = least_table(
-                self.relaxed.program, self._records, _home(self), self._broken,
+                self.relaxed.program, self._records, self._home, self._broken,
                 group=self.smallest_group, support=_support(solved),
                 gap=gap, watch=watch,
             )  # fmt: skip
@@ -112,6 +113,27 @@ class TableProblem(Restatable):
         """n(s), of the encoder's letters with mass."""
         return np.rint(self.relaxed.alphabet.law.sum(axis=0)).astype(np.int64)
 
+    @cached_property
+    def _home(self) -> Places:
+        """The output that is a letter's own value, −1 for none."""
+        alphabet = self.relaxed.alphabet
+        place = {label: y for y, label in enumerate(alphabet.outputs)}
+        return np.array([place.get(alphabet.source.x[x], -1) for x in alphabet.x_of.tolist()])
+
+    @cached_property
+    def _sizes(self) -> Places:
+        """The records of each output before any moves."""
+        sizes = np.zeros(self.relaxed.alphabet.m, np.int64)
+        np.add.at(sizes, self._home, self._records)
+        return sizes
+
+    @cached_property
+    def _groups(self) -> Places | None:
+        """The sizes of groups that the fewest moves make, of one Hamming distance; else None."""
+        if one_hamming(self.relaxed.program, self._home) is None:
+            return None
+        return least_grouping(self._sizes, self.smallest_group)
+
     def _proved(self, watch: Watch) -> Solution | None:
         """Return the convex program's optimum; without criteria nothing is asked of a channel."""
         if not self.criteria:
@@ -123,10 +145,9 @@ class TableProblem(Restatable):
 
     def _grouping(self) -> Places | None:
         """Return the optimum where groups alone are asked for, by dynamic programming."""
-        pool = one_hamming(self.relaxed.program, _home(self))
-        if self.criteria or pool is None or self.encoder != "x":
+        if self.criteria or self.encoder != "x" or self._groups is None:
             return None
-        return _moved(self._records, _home(self), least_grouping(_sizes(self), self.smallest_group))
+        return _moved(self._records, self._home, self._groups)
 
     def _broken(self, counts: Places) -> npt.NDArray[np.bool_] | None:
         verdicts = [verdict for verdict in _verdicts(self, counts).values() if not verdict.holds]
@@ -183,20 +204,6 @@ def _about_w(problem: TableProblem, rule: Any) -> bool:
 
 
 # ---- tables ------------------------------------------------------------------------------
-
-
-def _home(problem: TableProblem) -> Places:
-    """Return the output that is a letter's own value, −1 for none."""
-    alphabet = problem.relaxed.alphabet
-    place = {label: y for y, label in enumerate(alphabet.outputs)}
-    return np.array([place.get(alphabet.source.x[x], -1) for x in alphabet.x_of.tolist()])
-
-
-def _sizes(problem: TableProblem) -> Places:
-    """Return the records of each output before any moves."""
-    sizes = np.zeros(problem.relaxed.alphabet.m, np.int64)
-    np.add.at(sizes, _home(problem), problem._records)
-    return sizes
 
 
 def _moved(n: Places, home: Places, groups: Places) -> Places:
@@ -265,14 +272,13 @@ def _total(problem: TableProblem, counts: Places) -> Fraction:
 
 def _least_total(problem: TableProblem, solved: Solution | None) -> Fraction:
     """Return what no table's total is below, by proof: a multiple of the step of the costs."""
-    program, least = problem.relaxed.program, Fraction(0)
+    least = Fraction(0)
     if solved is not None and math.isfinite(solved.lower):
         least = max(least, Fraction(solved.lower) * int(problem._records.sum()))
     step = _step(problem.relaxed.distortion.cost)
-    if problem.smallest_group > 1 and one_hamming(program, _home(problem)) is not None:
-        before = _sizes(problem)
-        grouped = least_grouping(before, problem.smallest_group)
-        least = max(least, step * int(np.maximum(before - grouped, 0).sum()))
+    if problem.smallest_group > 1 and problem._groups is not None:
+        moved = np.maximum(problem._sizes - problem._groups, 0)
+        least = max(least, step * int(moved.sum()))
     return math.ceil(least / step) * step
 
 
@@ -299,11 +305,10 @@ def _statement(problem: TableProblem) -> str:
 def _solution(problem: TableProblem, solved: Solution | None, answer: Answer) -> TableSolution:
     source, alphabet = problem.source, problem.relaxed.alphabet
     records, least = int(problem._records.sum()), _least_total(problem, solved)
-    lower = float(least / records)
-    lower = lower if Fraction(lower) * records <= least else math.nextafter(lower, -math.inf)
     how: dict[str, Any] = {
         "title": type(problem).__name__, "statement": _statement(problem),
-        "units": problem.units, "records": records, "law": source.joint, "lower": lower,
+        "units": problem.units, "records": records, "law": source.joint,
+        "lower": rounded_down(least / records),
         "claimed": answer.claimed / records, "smallest_group": problem.smallest_group,
         "relaxed": solved, "rounds": answer.rounds, "cuts": answer.cuts,
     }  # fmt: skip

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.exact import FloatArray
+from cvxprivacy.highs import quiet_highs
 
 __all__ = ["worth"]
 
@@ -78,12 +79,11 @@ def _program(nodes: int, tail: Any, head: Any, length: FloatArray) -> Any:
     matrix.format_ = highspy.MatrixFormat.kColwise
     matrix.start_ = np.append(0, np.cumsum(there.sum(axis=1))).astype(np.int32)
     matrix.index_, matrix.value_ = ends[there].astype(np.int32), signs[there]
-    # Highs itself has callbacks besides, which print a banner
-    solver = highspy._Highs()  # type: ignore[attr-defined]
-    for option, value in {
-        "output_flag": False, "presolve": "off", "solver": "simplex",
-        "primal_feasibility_tolerance": _TOLERANCE, "dual_feasibility_tolerance": _TOLERANCE,
-    }.items():  # fmt: skip
-        solver.setOptionValue(option, value)
+    solver = quiet_highs(
+        presolve="off",
+        solver="simplex",
+        primal_feasibility_tolerance=_TOLERANCE,
+        dual_feasibility_tolerance=_TOLERANCE,
+    )
     solver.passModel(program)
     return solver

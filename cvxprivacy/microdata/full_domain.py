@@ -297,7 +297,7 @@ def _at(column: Sequence[Any], hierarchy: Hierarchy | None, level: int) -> list[
     """Return the values of a column at a level."""
     if hierarchy is None:
         return list(column)
-    names = dict(zip(hierarchy.letters, hierarchy.levels[level], strict=True))
+    names = hierarchy.mapping(level)
     return [names[value] for value in column]
 
 

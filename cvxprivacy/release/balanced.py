@@ -25,7 +25,7 @@ from cvxprivacy.certificates.exact_channel import DENOMINATOR
 from cvxprivacy.exact import is_sparse
 from cvxprivacy.release.draws import Draws, Numbers
 
-__all__ = ["balanced"]
+__all__ = ["balanced", "dealt"]
 
 
 def balanced(
@@ -52,11 +52,24 @@ def balanced(
     sizes = np.bincount(of_record, minlength=len(cells))
     flow = _Flow(laws, cells, sizes, count)
     flow.make_whole(fresh.below("rounding"))
-    # the records of a cell in a random order: of 104 bits, whose ties are as rare as guesses
-    first, second = fresh(len(rows), names, each=2)
-    order = np.lexsort((second, first, of_record))
-    drawn = np.empty(len(rows), np.int64)
-    drawn[order] = flow.outputs()
+    # an order of 104 bits, whose ties are as rare as guesses
+    return dealt(of_record, flow.outputs(), fresh(len(rows), names, each=2))
+
+
+def dealt(cells: Numbers, outputs: Numbers, numbers: Numbers) -> Numbers:
+    """Return the output of each record, where those of a cell are in a random order.
+
+    Parameters
+    ----------
+    cells : (records,) array
+        Of each record.
+    outputs : (records,) array
+        What the records of one cell after the other get.
+    numbers : (words, records) array
+        By which they are put in order.
+    """
+    drawn = np.empty(len(cells), np.int64)
+    drawn[np.lexsort((*numbers[::-1], cells))] = outputs
     return drawn
 
 

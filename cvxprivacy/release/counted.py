@@ -10,6 +10,7 @@ import numpy as np
 from cvxprivacy.errors import InputError
 from cvxprivacy.frozen import frozen
 from cvxprivacy.release.apply import Places
+from cvxprivacy.release.balanced import dealt
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.release.draws import Numbers
 from cvxprivacy.tables.schema import TableSchema
@@ -123,8 +124,5 @@ class CountedChannel(Channel):
                 "once and in memory"
             )
             raise InputError("values", problem, remedy, value=label)
-        order = np.lexsort((numbers[0], rows))
         letters = np.tile(np.arange(self.counts.shape[1]), len(self.counts))
-        drawn = np.empty(len(rows), np.int64)
-        drawn[order] = np.repeat(letters, self.counts.ravel())
-        return drawn
+        return dealt(rows, np.repeat(letters, self.counts.ravel()), numbers)

@@ -126,11 +126,11 @@ def rays_of(proof: UsefulProof, program: UsefulProgram) -> FloatArray:
     """
     n = program.n
     if proof.corners is not None:
-        rays: FloatArray = 1.0 + (float(proof.corners.ratio) - 1.0) * np.eye(n + 1, n)
+        rays = _rays(np.eye(n + 1, n), proof.corners.ratio)
     elif proof.plain:
         assert proof.ratio is not None
         corners = np.arange(2**n)[:, None] >> np.arange(n) & 1
-        rays = 1.0 + (float(proof.ratio) - 1.0) * corners.astype(float)
+        rays = _rays(corners, proof.ratio)
     else:
         rays = np.zeros((1 + len(proof.vertices), n))
         rays[0] = 1.0  # which no rule forbids: with it the first linear program is feasible
@@ -362,7 +362,7 @@ class PricedMaster(Master):
 
     def _left(self, corners: Any, prices: FloatArray) -> FloatArray:
         """Return what corners tell beyond their prices."""
-        rays = 1.0 + (float(self._corners.ratio) - 1.0) * corners
+        rays = _rays(corners, self._corners.ratio)
         return _worth(self.program, rays) - rays @ prices
 
     def _join(self, corners: Any, table: FloatArray) -> bool:
@@ -373,11 +373,17 @@ class PricedMaster(Master):
         few = np.argsort(-best, kind="stable")[:_ADDED]
         corners = corners[few[best[few] > self.enough * self._scale]]
         self._listed |= {corner.tobytes() for corner in corners}
-        rays = 1.0 + (float(self._corners.ratio) - 1.0) * corners
+        rays = _rays(corners, self._corners.ratio)
         rays /= (rays @ self.program.mass)[:, None]
         self.rays = np.vstack([self.rays, rays])
         self.values = np.concatenate([self.values, _worth(self.program, rays)])
         return len(rays) > 0
+
+
+def _rays(corners: Any, ratio: arb) -> FloatArray:
+    """Return rays that are γ at the letters of each mask, and 1 elsewhere."""
+    rays: FloatArray = 1.0 + (float(ratio) - 1.0) * corners
+    return rays
 
 
 def _worth(program: UsefulProgram, rays: FloatArray) -> FloatArray:

@@ -25,6 +25,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from cvxprivacy.exact import FloatArray, rational
+from cvxprivacy.highs import quiet_highs
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.expression import Constraint
 from cvxprivacy.solvers.watch import Watch
@@ -281,12 +282,15 @@ class _Highs:
         import highspy
 
         self.highs, self.columns = highspy, columns
-        self.solver = highspy._Highs()  # type: ignore[attr-defined]  # Highs itself prints a banner
-        for option, value in {
-            "output_flag": False, "primal_feasibility_tolerance": 1e-9,
-            "mip_feasibility_tolerance": 1e-9, "mip_abs_gap": 0.0, "threads": 1,
-        }.items():  # fmt: skip
-            self.solver.setOptionValue(option, value)
+        self.solver = quiet_highs(
+            primal_feasibility_tolerance=1e-9,
+            mip_feasibility_tolerance=1e-9,
+            mip_abs_gap=0.0,
+            threads=1,
+        )
+        self.free: Places = np.zeros(0, np.int64)  # columns that are continuous always
+        self.start: FloatArray | None = None  # a solution to go on from
+        self.none = False  # whether there is none, as HiGHS says
         self.size, self.outputs, self.inf = len(columns.letter), outputs, highspy.kHighsInf
         self.by_output = [np.flatnonzero(columns.output == y) for y in range(outputs)]
         self._stop = threading.Event()
@@ -354,10 +358,6 @@ class _Highs:
         x = np.asarray(self.solver.getSolution().col_value) if there else None
         return x, solved, float(bound) if whole_numbers or solved else -math.inf
 
-    free: Places = np.zeros(0, np.int64)  # columns that are continuous always
-    start: FloatArray | None = None  # a solution to go on from
-    none = False  # whether there is none, as HiGHS says
-
     def _run(self, watch: Watch) -> None:
         """Run in a thread, so that Ctrl-C is heard, and what is best so far is kept."""
         self._stop.clear()
@@ -379,6 +379,8 @@ class _Highs:
 
 
 class _Rounds:
+    """Programs solved one after the other, each with the rows that the last solution broke."""
+
     def __init__(
         self, program: ChannelProgram, n: Places, columns: _Columns, group: int, judge: Judge
     ) -> None:
