@@ -175,10 +175,12 @@ class Alphabet(Letters):
     def conditional_leakage(self) -> Expression:
         """I(W; X̂ | X), or I(W; U | X, Z): what is told to who knows x beyond x, a view for each x.
 
-        Nothing, whatever is released, where the encoder does not see W.
+        Nothing, whatever is released, where the encoder does not see W: that is of its channel,
+        and not of a table that was drawn by it, where W and x̂ agree by chance.
         """
         views: dict[str, View] = {}
-        if "w" in self.encoder_inputs:
+        informed = "w" in self.encoder_inputs
+        if informed:
             if len(self.source.x) * self.law.size > DENSE:
                 problem = (
                     f"I(W; X̂ | X) of {self.n:,} letters, by {len(self.source.x):,} values of X"
@@ -193,8 +195,9 @@ class Alphabet(Letters):
                 }
         held = self.lettering.held.partition(", ")
         latex = rf"I({self.w_in_print}; {held[0]} \mid X{held[1]}{held[2]})"
+        weights = dict.fromkeys(views, 1)
         return self._quantity(
-            "conditional leakage", dict.fromkeys(views, 1), views=views, latex=latex
+            "conditional leakage", weights, views=views, latex=latex, of_channel=not informed
         )
 
     def risk_in(self, measure: Leakage) -> Expression:

@@ -314,7 +314,7 @@ def test_verdicts_are_those_of_the_definition_in_rationals(name):
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "name", [name for name in RULES if name not in (*CHANCES, "k", "capacity")]
+    "name", [name for name in RULES if name not in (*CHANCES, "k", "capacity", "conditional")]
 )
 def test_rows_alone_give_the_same_verdict_or_none(name):
     undecided = 0
@@ -363,6 +363,16 @@ def test_without_key_letters_a_verdict_is_the_same_or_none(name):
         for rule in (RULES[name], restated(RULES[name])):
             expected = None if name == "k" and rule is not RULES[name] else judged(name, drawn)
             assert rule.verdict(table).holds in (expected, None)
+
+
+def test_rows_of_what_x_cannot_tell_do_not_judge_a_table():
+    """An encoder of X tells nothing beyond it; a table that it drew does, by chance."""
+    rule = RULES["conditional"]
+    broken = 0
+    for drawn in tables(1):
+        assert restated(rule).verdict(counted(drawn)).holds is None
+        broken += not judged("conditional", drawn)
+    assert broken
 
 
 def test_rows_of_k_anonymity_are_of_the_law():
