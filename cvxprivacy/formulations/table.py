@@ -27,9 +27,10 @@ from cvxprivacy.programs.side_conditions import EntryBounds
 from cvxprivacy.release.counted import CountedChannel
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.results.table import TableSolution
-from cvxprivacy.solvers.group_sizes import least_grouping
+from cvxprivacy.solvers.tables.group_sizes import least_grouping
+from cvxprivacy.solvers.tables.moves import Places, one_hamming
+from cvxprivacy.solvers.tables.rounds import Answer, least_table
 from cvxprivacy.solvers.watch import Watch
-from cvxprivacy.solvers.whole_counts import Answer, Places, least_table, one_hamming
 from cvxprivacy.validation import number
 
 __all__ = ["TableProblem"]

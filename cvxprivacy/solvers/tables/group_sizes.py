@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cvxprivacy.solvers.whole_counts import Places
+from cvxprivacy.solvers.tables.moves import Places
 
 __all__ = ["least_grouping"]
 

@@ -1,0 +1,121 @@
+"""An integer program of HiGHS that grows by rows and columns, and that Ctrl-C ends."""
+
+from __future__ import annotations
+
+import math
+import threading
+from typing import Any
+
+import numpy as np
+
+from cvxprivacy.exact import FloatArray
+from cvxprivacy.highs import quiet_highs
+from cvxprivacy.solvers.watch import Watch
+
+__all__ = ["IntegerProgram"]
+
+
+class IntegerProgram:
+    """min ⟨c, x⟩ over rows and columns that are added one after the other.
+
+    Attributes
+    ----------
+    free : list of int
+        Columns that are continuous always.
+    start : ndarray or None
+        A solution that the next search of whole numbers begins with.
+    infeasible : bool
+        Whether the last program has no solution, as HiGHS says.
+    """
+
+    def __init__(self) -> None:
+        import highspy
+
+        self._highs = highspy
+        self.inf: float = highspy.kHighsInf
+        self.solver = quiet_highs(
+            primal_feasibility_tolerance=1e-9,
+            mip_feasibility_tolerance=1e-9,
+            mip_abs_gap=0.0,
+            threads=1,
+        )
+        self.free: list[int] = []
+        self.start: FloatArray | None = None
+        self.infeasible = False
+        self._stop = threading.Event()
+        self.solver.setCallback(self._interrupt, None)
+        self.solver.startCallback(highspy.cb.HighsCallbackType.kCallbackMipInterrupt)
+
+    def add_columns(self, cost: FloatArray, lower: Any, upper: Any, entries: Any = None) -> int:
+        """Add columns, and return the number of the first.
+
+        Parameters
+        ----------
+        cost, lower, upper : ndarray, shape (columns,)
+        entries : sparse array, shape (columns, rows), optional
+            Their coefficients in the rows that there are.
+        """
+        first, count = int(self.solver.getNumCol()), len(cost)
+        starts, places, values = np.zeros(count, np.int32), np.zeros(0, np.int32), np.zeros(0)
+        if entries is not None:
+            table = entries.tocsr()
+            starts, places, values = table.indptr[:-1], table.indices, table.data
+        bounds = (np.broadcast_to(np.asarray(b, float), count).copy() for b in (lower, upper))
+        self.solver.addCols(
+            count, np.asarray(cost, float), *bounds, len(values),
+            starts.astype(np.int32), places.astype(np.int32), np.asarray(values, float),
+        )  # fmt: skip
+        return first
+
+    def add_row(self, low: float, high: float, places: Any, values: Any) -> int:
+        """Add a row, and return its number."""
+        there = np.flatnonzero(values)
+        at = np.asarray(places)[there].astype(np.int32)
+        self.solver.addRow(low, high, len(there), at, np.asarray(values, float)[there])
+        return int(self.solver.getNumRow()) - 1
+
+    def solve(
+        self, watch: Watch, *, whole: bool = False, gap: float = 0.0
+    ) -> tuple[FloatArray | None, bool, float]:
+        """Return the solution, if there is one, whether it is optimal, and the solver's bound."""
+        kinds, states = self._highs.HighsVarType, self._highs.HighsModelStatus
+        count = self.solver.getNumCol()
+        kind = np.full(count, kinds.kInteger if whole else kinds.kContinuous)
+        kind[self.free] = kinds.kContinuous
+        self.solver.changeColsIntegrality(count, np.arange(count, dtype=np.int32), kind)
+        self.solver.setOptionValue("mip_rel_gap", gap)
+        if whole and self.start is not None:
+            first = self._highs.HighsSolution()
+            first.col_value = np.append(self.start, np.zeros(count - len(self.start))).tolist()
+            self.solver.setSolution(first)
+        spent = 0.0 if whole else self.solver.getRunTime()  # simplex counts what was run before
+        self.solver.setOptionValue("time_limit", spent + min(watch.left, 1e9))
+        self._run(watch)
+        status, info = self.solver.getModelStatus(), self.solver.getInfo()
+        solved = status == states.kOptimal
+        self.infeasible = status in (states.kInfeasible, states.kUnboundedOrInfeasible)
+        bound = info.mip_dual_bound if whole else info.objective_function_value
+        there = info.primal_solution_status == 2  # a feasible point
+        x = np.asarray(self.solver.getSolution().col_value) if there else None
+        return x, solved, float(bound) if whole or solved else -math.inf
+
+    @property
+    def prices(self) -> FloatArray:
+        """The multipliers of the rows of the last program, which was of no whole numbers."""
+        return np.asarray(self.solver.getSolution().row_dual)
+
+    def _run(self, watch: Watch) -> None:
+        """Run in a thread, so that Ctrl-C is heard, and what is best so far is kept."""
+        self._stop.clear()
+        thread = threading.Thread(target=self.solver.run)
+        thread.start()
+        while thread.is_alive():
+            try:
+                thread.join(0.1)
+            except KeyboardInterrupt:
+                watch.interrupted = True
+                self._stop.set()
+
+    def _interrupt(self, *call: Any) -> None:
+        if self._stop.is_set():
+            call[3].user_interrupt = True

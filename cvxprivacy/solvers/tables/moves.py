@@ -1,0 +1,249 @@
+"""The unknowns of a program over whole counts: how many records go where.
+
+A *source* is whatever moves as one: a letter of the program; all letters that every row sees alike;
+or an x whose records go blindly, a share of each (w, x) with them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from cvxprivacy.exact import FloatArray, rational
+from cvxprivacy.programs.channel import ChannelProgram
+
+__all__ = ["Moves", "Places", "every_move", "one_hamming", "roundings", "some_moves"]
+
+ALL_MOVES = 100  # letters up to which every record may go everywhere
+_TARGETS = 40  # cheapest ones of a letter, beyond
+
+Places = npt.NDArray[np.int64]
+Booleans = npt.NDArray[np.bool_]
+
+
+@dataclass
+class Moves:
+    """Columns of an integer program: records of a source that go to an output.
+
+    Attributes
+    ----------
+    source, output : ndarray of int, shape (columns,)
+    cost, lower, upper : ndarray, shape (columns,)
+        Of a record, and how many there may be.
+    pool : ndarray of int, shape (columns,)
+        Number of the sum that is kept: of a source's records, or of all like sources'.
+    pools : ndarray, shape (sums,)
+        Those sums.
+    spread : sparse array, shape (sources, n)
+        Which share of a source's records are of each letter of the program.
+    stays : int or None
+        How many of the first columns are of letters that stay, where others arrive from anywhere.
+    left_out : ndarray of bool, shape (sources, m), or None
+        Moves that might be columns, too.
+    costs : ndarray, shape (sources, m)
+        Of all moves.
+    """
+
+    source: Places
+    output: Places
+    cost: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    pool: Places
+    pools: FloatArray
+    spread: Any
+    costs: FloatArray
+    stays: int | None = None
+    left_out: Booleans | None = None
+
+    def open(self, chosen: Booleans) -> tuple[Places, Places]:
+        """Make columns of some moves that were left out, and return their sources and outputs."""
+        assert self.left_out is not None
+        self.left_out = self.left_out & ~chosen
+        s, y = np.nonzero(chosen)
+        self.source, self.output = np.append(self.source, s), np.append(self.output, y)
+        self.cost = np.append(self.cost, self.costs[s, y])
+        self.lower = np.append(self.lower, np.zeros(len(s)))
+        self.upper = np.append(self.upper, self.pools[s])
+        self.pool = np.append(self.pool, s)
+        return s, y
+
+    def table(self, x: FloatArray, shape: tuple[int, int]) -> Places | None:
+        """Return whole m(s, x̂) of a solution: those that leave go to those that arrive, in order.
+
+        None for what is not within the bounds of all columns, or leaves other sums of pools.
+        """
+        exact = np.rint(x)
+        if not ((self.lower <= exact) & (exact <= self.upper)).all():
+            return None
+        x = exact.astype(np.int64)
+        if (np.bincount(self.pool, x, len(self.pools)) != self.pools).any():
+            return None
+        counts = np.zeros(shape, np.int64)
+        if self.stays is None:
+            counts[self.source, self.output] = x
+            return counts
+        stay, home = x[: self.stays], self.output[: self.stays]
+        for pool in range(len(self.pools)):
+            letters = np.flatnonzero(self.pool[: self.stays] == pool)
+            mine = np.flatnonzero(self.pool[self.stays :] == pool) + self.stays
+            arrive = x[mine].copy()
+            leave = self.upper[letters].astype(np.int64) - stay[letters]
+            back = np.minimum(leave, arrive[home[letters]])  # who leaves and is back has not moved
+            leave -= back
+            np.subtract.at(arrive, home[letters], back)
+            counts[letters, home[letters]] = self.upper[letters].astype(np.int64) - leave
+            ends, starts = np.cumsum(leave), np.cumsum(arrive)
+            marks = np.unique(np.concatenate([[0], ends, starts]))
+            for low, high in zip(marks[:-1].tolist(), marks[1:].tolist(), strict=True):
+                s, y = np.searchsorted(ends, low, "right"), np.searchsorted(starts, low, "right")
+                counts[letters[s], y] += high - low
+        return counts
+
+
+# ---- every move, or letters that are pooled ----------------------------------------------
+
+
+def one_hamming(program: ChannelProgram, home: Places) -> Places | None:
+    """Return the pool of each letter where it costs the same wherever a record moves, else None.
+
+    Parameters
+    ----------
+    program : ChannelProgram
+        Least cost under rows.
+    home : ndarray of int, shape (n,)
+        The output that is a letter's own value, −1 for none.
+
+    Returns
+    -------
+    ndarray of int, shape (n,)
+        Equal numbers for letters that every row sees alike.
+    """
+    if (home < 0).any() or (program.ceiling is not None and (program.ceiling < 1).any()):
+        return None
+    stay = np.arange(program.m) == home[:, None]
+    costs = program.cost(program.objectives[""])
+    if costs[stay].any() or (costs[~stay] != costs.max()).any() or costs.max() <= 0:
+        return None
+    if program.floor is not None and program.floor[~stay].any():
+        return None
+    tables = [np.zeros((program.n, 1))]
+    for row in program.constraints.values():
+        tables.append(np.asarray(program.cost(row.expression)))
+        tables += [
+            (program.view_matrix(view).toarray() / program.mass).T
+            for view in row.expression.weights
+        ]
+    together = np.concatenate(tables, axis=1)
+    return np.unique(together, axis=0, return_inverse=True)[1].ravel().astype(np.int64)
+
+
+def every_move(
+    program: ChannelProgram, n: Places, home: Places, support: Booleans | None = None
+) -> Moves:
+    """Return the moves of all letters; of many letters the cheapest and those of a law first.
+
+    Parameters
+    ----------
+    program : ChannelProgram
+    n : ndarray of int, shape (n,)
+        Records of each letter.
+    home : ndarray of int, shape (n,)
+        The output that is a letter's own value, −1 for none.
+    support : ndarray of bool, shape (n, m), optional
+        Moves that are not left out.
+    """
+    costs = program.cost(program.objectives[""])
+    least = _records(program.lower, n, math.ceil, costs.shape, 0)
+    most = _records(program.upper, n, math.floor, costs.shape, 1)
+    spread, sizes = sparse.eye_array(program.n, format="csr"), n.astype(float)
+    pool = one_hamming(program, home)
+    if pool is None:
+        moves = some_moves(costs, sizes, spread, support, least > 0, most > 0)
+        at = moves.source, moves.output
+        moves.lower, moves.upper = least[at], most[at]
+        return moves
+    first = np.unique(pool, return_index=True)[1]
+    size = np.bincount(pool, n).astype(float)
+    moved = np.full(len(first) * program.m, costs.max())
+    return Moves(
+        source=np.concatenate([np.arange(program.n), np.repeat(first, program.m)]),
+        output=np.concatenate([home, np.tile(np.arange(program.m), len(first))]),
+        cost=np.concatenate([np.zeros(program.n), moved]),
+        lower=np.concatenate([least[np.arange(program.n), home], np.zeros(len(moved))]),
+        upper=np.concatenate([n, np.repeat(size, program.m)]).astype(float),
+        pool=np.concatenate([pool, np.repeat(np.arange(len(first)), program.m)]),
+        pools=size, spread=spread, costs=costs, stays=program.n,
+    )  # fmt: skip
+
+
+def some_moves(
+    costs: FloatArray, sizes: FloatArray, spread: Any,
+    support: Booleans | None, forced: Booleans | None = None, possible: Booleans | None = None,
+) -> Moves:  # fmt: skip
+    """Return moves of sources of some sizes: all of few, else the cheapest and some others.
+
+    Parameters
+    ----------
+    costs : ndarray, shape (sources, m)
+    sizes : ndarray, shape (sources,)
+    spread : sparse array, shape (sources, n)
+    support, forced : ndarray of bool, shape (sources, m), optional
+        Moves that are not left out.
+    possible : ndarray of bool, shape (sources, m), optional
+        All that there are.
+    """
+    possible = np.ones(costs.shape, bool) if possible is None else possible
+    there, left_out = possible, None
+    if costs.shape[1] > ALL_MOVES:
+        rank = np.argsort(np.argsort(costs, axis=1, kind="stable"), axis=1, kind="stable")
+        there = rank < _TARGETS
+        for further in (support, forced):
+            there = there if further is None else there | further
+        there = there & possible
+        left_out = possible & ~there
+    s, y = np.nonzero(there)
+    return Moves(
+        s, y, costs[s, y], np.zeros(len(s)), sizes[s], s, sizes, spread, costs, left_out=left_out
+    )
+
+
+def roundings(expected: FloatArray, n: Places, cost: FloatArray) -> Moves:
+    """Return the moves that round expected counts up or down.
+
+    Parameters
+    ----------
+    expected : ndarray, shape (n, m)
+        Σ over outputs is ``n``.
+    n : ndarray of int, shape (n,)
+    cost : ndarray, shape (n, m)
+        Of a record.
+    """
+    near = np.rint(expected)
+    exact = np.where(np.abs(expected - near) < _WHOLE, near, expected)
+    s, y = np.nonzero(exact)
+    return Moves(
+        s, y, cost[s, y], np.floor(exact[s, y]), np.ceil(exact[s, y]), s, n.astype(float),
+        sparse.eye_array(len(n), format="csr"), cost,
+    )  # fmt: skip
+
+
+_WHOLE = 1e-7  # records by which an expected count may miss a whole number that it is
+
+
+def _records(
+    bounds: Any, n: Places, rounded: Callable[[Any], int], shape: tuple[int, ...], other: int
+) -> FloatArray:
+    """Return bounds on entries of a channel in whole records, of exact numbers."""
+    table = np.multiply.outer(n, np.full(shape[1], float(other)))
+    if bounds is not None:
+        exact = np.broadcast_to(np.asarray(bounds), shape)
+        for s, y in np.argwhere(exact != other).tolist():
+            table[s, y] = rounded(rational(exact[s, y]) * int(n[s]))
+    return table

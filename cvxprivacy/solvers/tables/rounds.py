@@ -1,0 +1,463 @@
+r"""A table of whole counts m(s, x̂) by outer approximation: integer programs and tangent scores.
+
+.. math::
+   \min ⟨d, m⟩ \quad\text{s.t.}\quad Σ_{\hat x} m(s, \hat x) = n(s), \quad m \text{ whole},
+   \quad \text{the rows of a channel program at } m/N, \quad Σ_s m(s, \hat x) ∈ \{0\} ∪ [k, ∞).
+
+Rows are the program's own.  First rounds are of the continuous relaxation; its prices tell which
+moves that were left out could make a better table, and those are let in.  The integer programs are
+HiGHS's, and so is their bound.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from cvxprivacy.exact import FloatArray
+from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.solvers.tables.integer_program import IntegerProgram
+from cvxprivacy.solvers.tables.moves import Booleans, Moves, Places, every_move
+from cvxprivacy.solvers.tables.rows import TableRow
+from cvxprivacy.solvers.watch import Watch
+
+__all__ = ["Answer", "Judge", "Rounds", "least_table"]
+
+_logger = logging.getLogger("cvxprivacy.tables")
+_NEAR = 1e-7  # records by which a row may be broken before it is cut: HiGHS is asked for 1e-9
+_TIGHTER = 1e-6  # records by which a row is tightened that holds in floats and not exactly
+_RELAXED = 100  # rounds of the relaxation at most
+_ROUNDS = 400
+_SHARED = 2  # tangents for each value of W that all outputs have
+_COARSE = 0.01  # the first gap of whole numbers
+_FINE = 1e-6  # a gap below which nothing is gained by a coarser one
+_CHEAPER = 1e-7  # by which a move has to be worth it
+_AT_ONCE = 10  # moves of a source that are let into a relaxation together
+_UNPAID = 100.0  # times the greatest cost: of a record that a row is broken by
+
+Judge = Callable[[Places], npt.NDArray[np.bool_] | None]
+
+
+@dataclass
+class Answer:
+    """What the rounds end with.
+
+    Attributes
+    ----------
+    counts : ndarray of int, shape (n, m), or None
+        The best table that every criterion holds of.
+    claimed : float
+        HiGHS's own lower bound of ⟨d, m⟩ over all tables; −inf where there is none.
+    finished : bool
+        Whether the last program was solved to the gap that was asked for.
+    infeasible : bool
+        Whether HiGHS says that there is no table.
+    rounds, cuts : int
+        Programs that were solved, and rows that were added.
+    """
+
+    counts: Places | None = None
+    claimed: float = -math.inf
+    finished: bool = False
+    infeasible: bool = False
+    rounds: int = 0
+    cuts: int = 0
+
+
+class Rounds:
+    """Programs solved one after the other, each with the rows that the last solution broke.
+
+    Parameters
+    ----------
+    program : ChannelProgram
+        Whose rows they are.
+    moves : Moves
+        The unknowns.
+    group : int
+        The least size of a group that is not empty.
+    margin : float
+        By how many records every row of an output is to hold: times how far the coefficients of
+        its records are apart.
+    elastic : bool
+        Whether a row of an output may be broken, at a cost beyond all others.
+    """
+
+    def __init__(
+        self, program: ChannelProgram, moves: Moves, *,
+        group: int = 1, margin: float = 0.0, elastic: bool = False,
+    ) -> None:  # fmt: skip
+        self.program, self.moves, self.group, self.margin = program, moves, group, margin
+        self.total = float(moves.pools.sum())
+        self.highs = highs = IntegerProgram()
+        self.columns = highs.add_columns(moves.cost, moves.lower, moves.upper) + np.arange(
+            len(moves.source)
+        )
+        self.unpaid = _UNPAID * max(float(moves.costs.max()), 1.0) if elastic else None
+        self.slacks: list[int] = []
+        self.empty: int | None = None  # first column of z(x̂)
+        self.of_output: list[list[tuple[int, FloatArray]]] = [[] for _ in range(program.m)]
+        self.of_all: list[tuple[int, FloatArray]] = []
+        self.reduced: FloatArray | None = None  # costs of moves by the prices of the relaxation
+        place = np.argsort(moves.pool, kind="stable")
+        for pool, on in enumerate(np.split(place, np.cumsum(np.bincount(moves.pool))[:-1])):
+            size = moves.pools[pool]
+            highs.add_row(size, size, self.columns[on], np.ones(len(on)))
+        if group > 1:
+            self._grouped()
+        self.rows = [TableRow(program, row) for row in program.constraints.values()]
+        self.epigraphs: dict[int, int] = {}  # first columns of t(x̂) ≥ N α F, by number of the row
+        self.bounded: dict[tuple[int, int], int] = {}  # HiGHS's rows, by row and output
+        self.shared: dict[int, set[bytes]] = {}  # tangents that all outputs have, by row
+        self.cuts = 0
+        for number, row in enumerate(self.rows):
+            self._state(number, row)
+
+    # ---- rows ----------------------------------------------------------------------------
+
+    def _grouped(self) -> None:
+        """State that an output has no records or as many as ``group``, by a binary z(x̂)."""
+        m, highs, total = self.program.m, self.highs, self.total
+        self.empty = highs.add_columns(np.zeros(m), 0.0, 1.0)
+        for y in range(m):
+            z, ones = self.empty + y, np.ones(self.moves.spread.shape[0])
+            self._over(y, 0.0, highs.inf, ones, z, -float(self.group))
+            self._over(y, -highs.inf, 0.0, ones, z, -total)
+        self._linked(np.arange(len(self.moves.source)))
+
+    def _linked(self, some: Places) -> None:
+        """State of some moves that they are to a group that there is."""
+        assert self.empty is not None
+        for place in some[self.moves.upper[some] > 0].tolist():
+            at = np.array([self.columns[place], self.empty + self.moves.output[place]])
+            self.highs.add_row(-self.highs.inf, 0.0, at, np.array([1.0, -self.moves.upper[place]]))
+
+    def _over(
+        self, y: int, low: float, high: float, by_source: FloatArray,
+        column: int | None = None, value: float = 0.0,
+    ) -> int:  # fmt: skip
+        """Add a row over what goes to an output, and perhaps a column more; return its number."""
+        on = np.flatnonzero(self.moves.output == y)
+        places, values = self.columns[on], by_source[self.moves.source[on]]
+        if column is not None:
+            places, values = np.append(places, column), np.append(values, value)
+        row = self.highs.add_row(low, high, places, values)
+        if self.moves.left_out is not None:
+            self.of_output[y].append((row, by_source))
+        return row
+
+    def _below(self, y: int, slope: FloatArray, high: float) -> int:
+        """State ⟨slope, N(·, x̂)⟩ ≤ high, slopes by the program's letters, with the margin."""
+        by_source = self.moves.spread @ slope
+        row = self._over(y, -self.highs.inf, high - self.margin * float(np.ptp(slope)), by_source)
+        if self.unpaid is not None:
+            entry = sparse.csr_array(([-1.0], ([0], [row])), shape=(1, row + 1))
+            cost = np.array([self.unpaid])
+            self.slacks.append(self.highs.add_columns(cost, 0.0, self.highs.inf, entry))
+        return row
+
+    def _state(self, number: int, row: TableRow) -> None:
+        """State a linear row, the rows of independence, or the sum of an epigraph."""
+        highs, m, moves = self.highs, self.program.m, self.moves
+        exact = row.row.sense == "=="
+        if row.row.per_output and not row.weights:
+            for y in range(m):
+                high = row.bound[y] * self.total
+                if exact:
+                    self._over(y, high, high, moves.spread @ row.cost[:, y])
+                else:
+                    self.bounded[number, y] = self._below(y, row.cost[:, y], high)
+        elif row.forbids_all:
+            for direction in row.independent():
+                for y in range(m):
+                    self._over(y, 0.0, 0.0, moves.spread @ direction)
+        elif not row.row.per_output:
+            high = (row.bound[0] - row.constant) * self.total
+            costs = np.asarray(moves.spread @ row.cost)
+            places, values = self.columns, costs[moves.source, moves.output]
+            if row.weights:
+                first = highs.add_columns(np.zeros(m), -highs.inf, highs.inf)
+                self.epigraphs[number], more = first, first + np.arange(m)
+                highs.free += more.tolist()
+                places, values = np.append(places, more), np.append(values, np.ones(m))
+            place = highs.add_row(high if exact else -highs.inf, high, places, values)
+            self.of_all.append((place, costs))
+            self.bounded[number, -1] = place
+
+    def _masses(self, x: FloatArray) -> FloatArray:
+        """Return u(s, x̂), shape (n, m), as rows see it."""
+        moves = self.moves
+        shape = moves.spread.shape[0], self.program.m
+        at = moves.source, moves.output
+        by_source = sparse.coo_array((x[self.columns] / self.total, at), shape=shape)
+        masses: FloatArray = moves.spread.T @ by_source.toarray()
+        return masses
+
+    def cut(self, x: FloatArray) -> int:
+        """Add the tangent of each row that a solution breaks, and return how many there are."""
+        u, added = self._masses(x), 0
+        filled = np.flatnonzero(u.sum(axis=0) > 0)
+        for number, row in enumerate(self.rows):
+            if not row.weights or row.forbids_all:
+                continue
+            epigraph = self.epigraphs.get(number)
+            values = row.values(u[:, filled], filled)
+            if epigraph is None:
+                over = values - row.bound[filled]
+            else:  # t(x̂) has the leakage alone
+                spent = (row.cost[:, filled] * u[:, filled]).sum(axis=0)
+                over = values - spent - x[epigraph + filled] / self.total
+            near = 0.0 if epigraph is not None else self.margin  # what a margin asks for
+            suspect = filled[over * self.total > (_NEAR if not near else -math.inf)]
+            if not len(suspect):
+                continue
+            if epigraph is None:
+                slopes = row.tangents(row.edge(u[:, suspect], suspect), suspect)
+            else:
+                mixed = u[:, suspect] + 1e-9 * self.program.mass[:, None] * (
+                    u[:, suspect].sum(axis=0)
+                )
+                slopes = row.tangents(mixed, suspect) - row.cost[:, suspect]
+            for y, slope in zip(suspect.tolist(), slopes.T, strict=True):
+                high = row.bound[y] * self.total
+                if near and slope @ u[:, y] * self.total <= high - near * np.ptp(slope) + _NEAR:
+                    continue
+                for output in self._sharing(number, row, y, slope):
+                    if epigraph is None:
+                        self._below(output, slope, high)
+                    else:
+                        self._over(
+                            output, -self.highs.inf, 0.0, self.moves.spread @ slope,
+                            epigraph + output, -1.0,
+                        )  # fmt: skip
+                    added += 1
+        self.cuts += added
+        return added
+
+    def _sharing(self, number: int, row: TableRow, y: int, slope: FloatArray) -> list[int]:
+        """Return the outputs that a tangent is added to: all, of the first ones of like rows."""
+        shared = self.shared.setdefault(number, set())
+        key = slope.round(7).tobytes()
+        if not row.alike or len(shared) >= _SHARED * max(map(len, row.shares.values())):
+            return [y]
+        if key in shared:
+            return [y]  # it was not tight enough: a digit more
+        shared.add(key)
+        return np.unique(self.moves.output).tolist()
+
+    def tighten(self, x: FloatArray, broken: npt.NDArray[np.bool_] | None) -> None:
+        """Tighten the rows that hold in floats and not exactly, at the groups that break them."""
+        u = self._masses(x)
+        outputs = np.arange(self.program.m) if broken is None else np.flatnonzero(broken)
+        outputs = outputs[u.sum(axis=0)[outputs] > 0]
+        for number, row in enumerate(self.rows):
+            if row.row.sense == "==":
+                continue
+            if not row.row.per_output:
+                place = self.bounded[number, -1]
+                high = (row.bound[0] - row.constant) * self.total - _TIGHTER
+                self.highs.solver.changeRowBounds(place, -self.highs.inf, high)
+                continue
+            near = row.values(u[:, outputs], outputs) - row.bound[outputs]
+            for y in outputs[near * self.total > -_TIGHTER].tolist():
+                high = row.bound[y] * self.total - _TIGHTER
+                if (number, y) in self.bounded:
+                    place = self.bounded[number, y]
+                    self.highs.solver.changeRowBounds(place, -self.highs.inf, high)
+                elif not row.forbids_all:
+                    at = np.array([y])
+                    self._below(y, row.tangents(u[:, at], at)[:, 0], high)
+        self.cuts += 1
+
+    # ---- moves that were left out --------------------------------------------------------
+
+    def _priced(self) -> FloatArray:
+        """Return the cost of every move less what the rows pay for it, of the last relaxation.
+
+        The links of a move to its group are left out: they would pay no less.
+        """
+        prices, moves = self.highs.prices, self.moves
+        reduced: FloatArray = moves.costs - prices[: len(moves.pools), None]
+        for y, stated in enumerate(self.of_output):
+            paid = [(row, by_source) for row, by_source in stated if prices[row]]
+            if paid:
+                rows, coefficients = zip(*paid, strict=True)
+                reduced[:, y] -= prices[list(rows)] @ np.array(coefficients)
+        for row, costs in self.of_all:
+            reduced -= prices[row] * costs
+        return reduced
+
+    def _open(self, chosen: Booleans) -> int:
+        """Let moves in, and return how many there are."""
+        if not chosen.any():
+            return 0
+        moves, before = self.moves, len(self.columns)
+        s, y = moves.open(chosen)
+        entries = [(np.arange(len(s)), s, np.ones(len(s)))]
+        for output in np.unique(y).tolist():
+            [mine] = np.nonzero(y == output)
+            for row, by_source in self.of_output[output]:
+                entries.append((mine, np.full(len(mine), row), by_source[s[mine]]))
+        for row, costs in self.of_all:
+            entries.append((np.arange(len(s)), np.full(len(s), row), costs[s, y]))
+        column, row, value = (np.concatenate(part) for part in zip(*entries, strict=True))
+        shape = len(s), int(self.highs.solver.getNumRow())
+        table = sparse.coo_array((value, (column, row)), shape=shape)
+        table.eliminate_zeros()
+        first = self.highs.add_columns(
+            moves.cost[before:], moves.lower[before:], moves.upper[before:], table
+        )
+        self.columns = np.append(self.columns, first + np.arange(len(s)))
+        if self.empty is not None:
+            self._linked(np.arange(before, len(self.columns)))
+        return len(s)
+
+    def _worthwhile(self) -> int:
+        """Let in moves that would lower the relaxation, some of each source; tell how many."""
+        if self.moves.left_out is None or self.reduced is None:
+            return 0
+        worth = np.where(self.moves.left_out, self.reduced, 0.0)
+        few = min(_AT_ONCE, worth.shape[1]) - 1
+        most = np.partition(worth, few, axis=1)[:, [few]]
+        return self._open((worth <= most) & (worth < -_CHEAPER))
+
+    # ---- the rounds ----------------------------------------------------------------------
+
+    def relax(self, watch: Watch, answer: Answer) -> FloatArray | None:
+        """Solve the relaxation until no row is broken and no move is worth it.
+
+        Returns
+        -------
+        ndarray, or None
+            The columns of the last solution, if there is one.
+        """
+        x = None
+        for number in range(_RELAXED):
+            x, solved, bound = self.highs.solve(watch)
+            if x is None or not solved:
+                return None
+            if self.moves.left_out is not None:  # by prices, which are gone once a row is added
+                self.reduced = self._priced()
+            added, worthwhile = self.cut(x), self._worthwhile()
+            answer.rounds, answer.cuts = answer.rounds + 1, self.cuts
+            self._tell(watch, f"round {number + 1}: relaxed, {bound:g}, {added} cuts")
+            if not worthwhile:
+                answer.claimed = max(answer.claimed, bound)
+            if watch.stopped or not (added or worthwhile):
+                return x
+        return x
+
+    def run(self, watch: Watch, gap: float, judge: Judge, *, first: Places | None = None) -> Answer:
+        """Return the best table: relaxations until nothing is cut, then whole numbers.
+
+        Parameters
+        ----------
+        watch : Watch
+        gap : float
+            Of the cost, relatively.
+        judge : callable
+            Which outputs of a table (n, m) break a criterion, decided exactly; None where all hold.
+        first : ndarray of int, shape (n, m), optional
+            A table that satisfies all.
+        """
+        answer = Answer(counts=first)
+        costs, shape = self.moves.costs, (self.program.n, self.program.m)
+        best = math.inf if first is None else float((costs * first).sum())
+        self.relax(watch, answer)
+        coarse = max(gap, _COARSE)
+        for number in range(_ROUNDS):
+            x, solved, bound = self.highs.solve(watch, whole=True, gap=coarse)
+            left_out = self.moves.left_out
+            if self.highs.infeasible:
+                if left_out is not None and self._open(left_out):
+                    continue
+                answer.infeasible = answer.counts is None
+                return answer
+            added = 0 if x is None else self.cut(x)
+            answer.rounds, answer.cuts = answer.rounds + 1, self.cuts
+            line = f"round {number + 1}: whole numbers, bound {bound:g}, {added} cuts, {best:g}"
+            self._tell(watch, line)
+            if not added and x is not None:
+                counts = self.moves.table(x[self.columns], shape)
+                if counts is None or not self._filled(counts):
+                    _logger.debug("round %d: HiGHS's solution is no table", number + 1)
+                    return answer
+                broken, cost = judge(counts), float((costs * counts).sum())
+                if broken is not None:
+                    self.tighten(x, broken if broken.any() else None)
+                elif cost <= best:
+                    best, answer.counts, self.highs.start = cost, counts, x
+                if broken is None and solved:
+                    answer.finished = coarse <= gap or best - bound <= gap * best
+                    coarse = gap if coarse / 100 < max(gap, _FINE) else coarse / 100
+            if answer.finished and self._cheaper(best, answer.claimed):
+                answer.finished = False  # some move that was left out may make a better table
+            elif answer.finished or left_out is None:
+                answer.claimed = max(answer.claimed, min(bound, best))
+            if answer.finished or watch.stopped:
+                return answer
+        return answer
+
+    def _cheaper(self, best: float, relaxed: float) -> int:
+        """Let in the moves that a table of less than ``best`` might make; tell how many."""
+        if self.moves.left_out is None:
+            return 0
+        if self.reduced is None or relaxed == -math.inf:  # no prices: it might be any
+            return self._open(self.moves.left_out)
+        return self._open(self.moves.left_out & (self.reduced < best - relaxed - _CHEAPER))
+
+    def _filled(self, counts: Places) -> bool:
+        sizes = counts.sum(axis=0)
+        return bool(((sizes == 0) | (sizes >= self.group)).all())
+
+    def _tell(self, watch: Watch, line: str) -> None:
+        line = f"{line}, {watch.seconds:.1f} s"
+        _logger.debug("%s", line)
+        if watch.verbose:
+            print(line, file=sys.stderr)
+
+
+def least_table(
+    program: ChannelProgram,
+    n: Places,
+    home: Places,
+    judge: Judge,
+    *,
+    group: int = 1,
+    support: Booleans | None = None,
+    gap: float = 1e-6,
+    watch: Watch | None = None,
+) -> Answer:
+    """Return whole counts of least cost under a program's rows.
+
+    Parameters
+    ----------
+    program : ChannelProgram
+        Least cost under rows and entry bounds, without auxiliaries.
+    n : ndarray of int, shape (n,)
+        Records of each letter.
+    home : ndarray of int, shape (n,)
+        The output that is a letter's own value, −1 for none.
+    judge : callable
+        Which outputs of a table (n, m) break a criterion, decided exactly; None where all hold.
+    group : int
+        The least size of a group that is not empty.
+    support : ndarray of bool, shape (n, m), optional
+        Moves that are among the unknowns from the start, where these are not all.
+    gap : float
+        Of the cost, relatively.
+    watch : Watch, optional
+        The clock.
+    """
+    watch = Watch() if watch is None else watch
+    together = np.zeros((program.n, program.m), np.int64)  # the cheapest table of one group
+    together[:, int((n @ program.cost(program.objectives[""])).argmin())] = n
+    first = together if judge(together) is None else None
+    rounds = Rounds(program, every_move(program, n, home, support), group=group)
+    return rounds.run(watch, gap, judge, first=first)

@@ -1,0 +1,85 @@
+"""A row of a channel program at whole counts: its value, and the tangents that stand for it.
+
+⟨C, J⟩ + Σ α F(J) ≤ b is ⟨C + α s, J⟩ ≤ b for every score s ∈ 𝒮 (P10).  What a solution breaks is
+cut off by the score that is tight on the way from it to the law at large, where the row begins to
+hold (Duran and Grossmann 1986).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from cvxprivacy.exact import FloatArray
+from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.expression import Constraint
+from cvxprivacy.solvers.tables.moves import Places
+
+__all__ = ["TableRow", "shares"]
+
+_HALVINGS = 40
+
+
+def shares(program: ChannelProgram, view: str) -> FloatArray:
+    """Return p(v | s), shape (|V|, n)."""
+    law: FloatArray = program.view_matrix(view).toarray() / program.mass
+    return law
+
+
+class TableRow:
+    """A constraint of a program: its value at the letters' masses u(s, x̂), and its tangents."""
+
+    def __init__(self, program: ChannelProgram, row: Constraint) -> None:
+        self.row, self.program = row, program
+        self.cost = np.asarray(program.cost(row.expression))
+        self.weights = row.expression.columns(program.m)
+        self.shares = {view: shares(program, view) for view in self.weights}
+        self.bound = np.broadcast_to(row.bounds(program.m), program.m)
+        self.constant = float(row.expression.constant)
+        numbers = [self.cost, self.bound, *self.weights.values()]
+        self.alike = all((each == each[..., :1]).all() for each in numbers)  # of all outputs
+
+    def values(self, u: FloatArray, outputs: Places) -> FloatArray:
+        """Return what each of some outputs contributes, u of shape (n, outputs)."""
+        value: FloatArray = (self.cost[:, outputs] * u).sum(axis=0)
+        for view, weight in self.weights.items():
+            measure, reference = self.program.views[view].measure, self.program.reference(view)
+            leaked = measure.value(self.shares[view] @ u, reference) * self.program.unit(view)
+            value = value + weight[outputs] * leaked
+        return value
+
+    def tangents(self, u: FloatArray, outputs: Places) -> FloatArray:
+        """Return coefficients (n, outputs) of rows ≤ the row itself that are equal to it at u."""
+        slope = self.cost[:, outputs].copy()
+        for view, weight in self.weights.items():
+            measure, reference = self.program.views[view].measure, self.program.reference(view)
+            scores = measure.scores(self.shares[view] @ u, reference)
+            unit = weight[outputs] * self.program.unit(view)
+            slope += unit * (self.shares[view].T @ measure.inside(scores, reference))
+        return slope
+
+    def edge(self, u: FloatArray, outputs: Places) -> FloatArray:
+        """Return where the row begins to hold between u and as much mass of the law at large."""
+        law = self.program.mass[:, None] * u.sum(axis=0)
+        low, high, bound = np.zeros(len(outputs)), np.ones(len(outputs)), self.bound[outputs]
+        for _ in range(_HALVINGS):
+            half = (low + high) / 2
+            holds = self.values(law + half * (u - law), outputs) <= bound
+            low, high = np.where(holds, half, low), np.where(holds, high, half)
+        return law + np.maximum(high, 1e-3) * (u - law)
+
+    def independent(self) -> Iterator[FloatArray]:
+        """Yield what is 0 where J = π q, by letters (n,): of a row that allows nothing else."""
+        [view] = self.weights
+        law, reference = self.shares[view], self.program.reference(view)
+        for share, prior in zip(law[:-1], reference[:-1].tolist(), strict=True):
+            yield share - prior * law.sum(axis=0)
+
+    @property
+    def forbids_all(self) -> bool:
+        """Whether nothing but independence satisfies it: a divergence of at most 0."""
+        if len(self.weights) != 1 or self.cost.any() or not self.row.per_output:
+            return False
+        [view] = self.weights
+        return self.program.views[view].measure.divergence and not self.bound.any()
