@@ -18,7 +18,10 @@ from scipy import sparse
 from cvxprivacy.exact import FloatArray, rational
 from cvxprivacy.programs.channel import ChannelProgram
 
-__all__ = ["Moves", "Places", "every_move", "one_hamming", "roundings", "some_moves"]
+__all__ = [
+    "Booleans", "Moves", "Places", "bounds_in_records", "every_move", "one_hamming", "roundings",
+    "some_moves",
+]  # fmt: skip
 
 ALL_MOVES = 100  # letters up to which every record may go everywhere
 _TARGETS = 40  # cheapest ones of a letter, beyond
@@ -61,6 +64,12 @@ class Moves:
     costs: FloatArray
     stays: int | None = None
     left_out: Booleans | None = None
+
+    @property
+    def outputs(self) -> Places:
+        """The outputs that there are moves to, of columns or left out."""
+        further = [] if self.left_out is None else np.flatnonzero(self.left_out.any(axis=0))
+        return np.union1d(self.output, further).astype(np.int64)
 
     def open(self, chosen: Booleans) -> tuple[Places, Places]:
         """Make columns of some moves that were left out, and return their sources and outputs."""
@@ -160,8 +169,7 @@ def every_move(
         Moves that are not left out.
     """
     costs = program.cost(program.objectives[""])
-    least = _records(program.lower, n, math.ceil, costs.shape, 0)
-    most = _records(program.upper, n, math.floor, costs.shape, 1)
+    least, most = bounds_in_records(program, n)
     spread, sizes = sparse.eye_array(program.n, format="csr"), n.astype(float)
     pool = one_hamming(program, home)
     if pool is None:
@@ -235,6 +243,13 @@ def roundings(expected: FloatArray, n: Places, cost: FloatArray) -> Moves:
 
 
 _WHOLE = 1e-7  # records by which an expected count may miss a whole number that it is
+
+
+def bounds_in_records(program: ChannelProgram, n: Places) -> tuple[FloatArray, FloatArray]:
+    """Return the least and the most records of each entry, whole numbers, shape (n, m)."""
+    shape = program.n, program.m
+    least = _records(program.lower, n, math.ceil, shape, 0)
+    return least, _records(program.upper, n, math.floor, shape, 1)
 
 
 def _records(

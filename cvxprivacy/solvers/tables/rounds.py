@@ -32,7 +32,7 @@ __all__ = ["Answer", "Judge", "Rounds", "least_table"]
 
 _logger = logging.getLogger("cvxprivacy.tables")
 _NEAR = 1e-7  # records by which a row may be broken before it is cut: HiGHS is asked for 1e-9
-_TIGHTER = 1e-6  # records by which a row is tightened that holds in floats and not exactly
+_TIGHTER = 1e-6  # records by which a row is tightened first that holds in floats and not exactly
 _RELAXED = 100  # rounds of the relaxation at most
 _ROUNDS = 400
 _SHARED = 2  # tangents for each value of W that all outputs have
@@ -94,7 +94,7 @@ class Rounds:
         group: int = 1, margin: float = 0.0, elastic: bool = False,
     ) -> None:  # fmt: skip
         self.program, self.moves, self.group, self.margin = program, moves, group, margin
-        self.total = float(moves.pools.sum())
+        self.total, self.outputs = float(moves.pools.sum()), moves.outputs.tolist()
         self.highs = highs = IntegerProgram()
         self.columns = highs.add_columns(moves.cost, moves.lower, moves.upper) + np.arange(
             len(moves.source)
@@ -115,7 +115,7 @@ class Rounds:
         self.epigraphs: dict[int, int] = {}  # first columns of t(x̂) ≥ N α F, by number of the row
         self.bounded: dict[tuple[int, int], int] = {}  # HiGHS's rows, by row and output
         self.shared: dict[int, set[bytes]] = {}  # tangents that all outputs have, by row
-        self.cuts = 0
+        self.cuts, self.off = 0, _TIGHTER
         for number, row in enumerate(self.rows):
             self._state(number, row)
 
@@ -125,7 +125,7 @@ class Rounds:
         """State that an output has no records or as many as ``group``, by a binary z(x̂)."""
         m, highs, total = self.program.m, self.highs, self.total
         self.empty = highs.add_columns(np.zeros(m), 0.0, 1.0)
-        for y in range(m):
+        for y in self.outputs:
             z, ones = self.empty + y, np.ones(self.moves.spread.shape[0])
             self._over(y, 0.0, highs.inf, ones, z, -float(self.group))
             self._over(y, -highs.inf, 0.0, ones, z, -total)
@@ -162,12 +162,17 @@ class Rounds:
             self.slacks.append(self.highs.add_columns(cost, 0.0, self.highs.inf, entry))
         return row
 
+    def fill(self, least: float) -> None:
+        """State that every output that there are moves to has so many records."""
+        for y in self.outputs:
+            self._over(y, least, self.highs.inf, np.ones(self.moves.spread.shape[0]))
+
     def _state(self, number: int, row: TableRow) -> None:
         """State a linear row, the rows of independence, or the sum of an epigraph."""
         highs, m, moves = self.highs, self.program.m, self.moves
         exact = row.row.sense == "=="
         if row.row.per_output and not row.weights:
-            for y in range(m):
+            for y in self.outputs:
                 high = row.bound[y] * self.total
                 if exact:
                     self._over(y, high, high, moves.spread @ row.cost[:, y])
@@ -175,14 +180,15 @@ class Rounds:
                     self.bounded[number, y] = self._below(y, row.cost[:, y], high)
         elif row.forbids_all:
             for direction in row.independent():
-                for y in range(m):
+                for y in self.outputs:
                     self._over(y, 0.0, 0.0, moves.spread @ direction)
         elif not row.row.per_output:
             high = (row.bound[0] - row.constant) * self.total
             costs = np.asarray(moves.spread @ row.cost)
             places, values = self.columns, costs[moves.source, moves.output]
             if row.weights:
-                first = highs.add_columns(np.zeros(m), -highs.inf, highs.inf)
+                free = np.where(np.isin(np.arange(m), self.outputs), highs.inf, 0.0)
+                first = highs.add_columns(np.zeros(m), -free, free)
                 self.epigraphs[number], more = first, first + np.arange(m)
                 highs.free += more.tolist()
                 places, values = np.append(places, more), np.append(values, np.ones(m))
@@ -201,44 +207,54 @@ class Rounds:
 
     def cut(self, x: FloatArray) -> int:
         """Add the tangent of each row that a solution breaks, and return how many there are."""
-        u, added = self._masses(x), 0
-        filled = np.flatnonzero(u.sum(axis=0) > 0)
+        u, before = self._masses(x), self.cuts
         for number, row in enumerate(self.rows):
-            if not row.weights or row.forbids_all:
-                continue
-            epigraph = self.epigraphs.get(number)
-            values = row.values(u[:, filled], filled)
-            if epigraph is None:
-                over = values - row.bound[filled]
-            else:  # t(x̂) has the leakage alone
-                spent = (row.cost[:, filled] * u[:, filled]).sum(axis=0)
-                over = values - spent - x[epigraph + filled] / self.total
-            near = 0.0 if epigraph is not None else self.margin  # what a margin asks for
-            suspect = filled[over * self.total > (_NEAR if not near else -math.inf)]
-            if not len(suspect):
-                continue
-            if epigraph is None:
-                slopes = row.tangents(row.edge(u[:, suspect], suspect), suspect)
-            else:
-                mixed = u[:, suspect] + 1e-9 * self.program.mass[:, None] * (
-                    u[:, suspect].sum(axis=0)
-                )
-                slopes = row.tangents(mixed, suspect) - row.cost[:, suspect]
-            for y, slope in zip(suspect.tolist(), slopes.T, strict=True):
-                high = row.bound[y] * self.total
-                if near and slope @ u[:, y] * self.total <= high - near * np.ptp(slope) + _NEAR:
-                    continue
+            if row.weights and not row.forbids_all:
+                if (epigraph := self.epigraphs.get(number)) is None:
+                    self._cut_each(number, row, u)
+                else:
+                    self._cut_sum(number, row, u, epigraph, x)
+        return self.cuts - before
+
+    def _cut_each(self, number: int, row: TableRow, u: FloatArray) -> None:
+        """Cut off the outputs that break a row of theirs, or are nearer to it than the margin."""
+        outputs = np.flatnonzero(u.sum(axis=0) > 0)
+        if not self.margin:
+            over = row.values(u[:, outputs], outputs) - row.bound[outputs]
+            outputs = outputs[over * self.total > _NEAR]
+        if not len(outputs):
+            return
+        slopes = row.tangents(row.edge(u[:, outputs], outputs), outputs)
+        for y, slope in zip(outputs.tolist(), slopes.T, strict=True):
+            high = row.bound[y] * self.total
+            if slope @ u[:, y] * self.total > high - self.margin * np.ptp(slope) + _NEAR:
                 for output in self._sharing(number, row, y, slope):
-                    if epigraph is None:
-                        self._below(output, slope, high)
-                    else:
-                        self._over(
-                            output, -self.highs.inf, 0.0, self.moves.spread @ slope,
-                            epigraph + output, -1.0,
-                        )  # fmt: skip
-                    added += 1
-        self.cuts += added
-        return added
+                    self._below(output, slope, high)
+                    self.cuts += 1
+
+    def _cut_sum(
+        self, number: int, row: TableRow, u: FloatArray, epigraph: int, x: FloatArray
+    ) -> None:
+        """Cut off t(x̂) that is below what an output leaks."""
+        outputs = np.array(self.outputs)
+        spent = (row.cost[:, outputs] * u[:, outputs]).sum(axis=0)  # of which t has nothing
+        t = x[epigraph + outputs] / self.total
+        if not self.margin:
+            over = row.values(u[:, outputs], outputs) - spent - t
+            outputs = outputs[over * self.total > _NEAR]
+        if not len(outputs):
+            return
+        sizes, law = u[:, outputs].sum(axis=0), self.program.mass[:, None]
+        mixed = u[:, outputs] + law * np.where(sizes > 0, 1e-9 * sizes, 1.0)  # F is 0 of nothing
+        slopes = row.tangents(mixed, outputs) - row.cost[:, outputs]
+        for y, slope in zip(outputs.tolist(), slopes.T, strict=True):
+            # counts are off independently: as the root of their number, all together
+            margin = self.margin * float(np.ptp(slope)) / math.sqrt(len(self.outputs))
+            if slope @ u[:, y] * self.total + margin - x[epigraph + y] > _NEAR:
+                for output in self._sharing(number, row, y, slope):
+                    by_source, column = self.moves.spread @ slope, epigraph + output
+                    self._over(output, -self.highs.inf, -margin, by_source, column, -1.0)
+                    self.cuts += 1
 
     def _sharing(self, number: int, row: TableRow, y: int, slope: FloatArray) -> list[int]:
         """Return the outputs that a tangent is added to: all, of the first ones of like rows."""
@@ -249,11 +265,11 @@ class Rounds:
         if key in shared:
             return [y]  # it was not tight enough: a digit more
         shared.add(key)
-        return np.unique(self.moves.output).tolist()
+        return list(self.outputs)
 
     def tighten(self, x: FloatArray, broken: npt.NDArray[np.bool_] | None) -> None:
         """Tighten the rows that hold in floats and not exactly, at the groups that break them."""
-        u = self._masses(x)
+        u, off = self._masses(x), self.off
         outputs = np.arange(self.program.m) if broken is None else np.flatnonzero(broken)
         outputs = outputs[u.sum(axis=0)[outputs] > 0]
         for number, row in enumerate(self.rows):
@@ -261,18 +277,19 @@ class Rounds:
                 continue
             if not row.row.per_output:
                 place = self.bounded[number, -1]
-                high = (row.bound[0] - row.constant) * self.total - _TIGHTER
+                high = (row.bound[0] - row.constant) * self.total - off
                 self.highs.solver.changeRowBounds(place, -self.highs.inf, high)
                 continue
             near = row.values(u[:, outputs], outputs) - row.bound[outputs]
-            for y in outputs[near * self.total > -_TIGHTER].tolist():
-                high = row.bound[y] * self.total - _TIGHTER
+            for y in outputs[near * self.total > -off].tolist():
+                high = row.bound[y] * self.total - off
                 if (number, y) in self.bounded:
                     place = self.bounded[number, y]
                     self.highs.solver.changeRowBounds(place, -self.highs.inf, high)
                 elif not row.forbids_all:
                     at = np.array([y])
                     self._below(y, row.tangents(u[:, at], at)[:, 0], high)
+        self.off *= 2
         self.cuts += 1
 
     # ---- moves that were left out --------------------------------------------------------

@@ -1,0 +1,202 @@
+r"""Whole counts that are blind to W: a channel of x alone, each of its counts rounded up or down.
+
+.. math::
+   m(w, x, \hat x) \text{ whole}, \qquad |m(w, x, \hat x) - n(w, x)\, p(\hat x | x)| < 1
+
+First the channel: of least cost under every row with a *margin* of records, on the outputs that are
+*filled*.  Each record of a row then may be one off, and the margin leaves room for that.  Then the
+rounding: an integer program over the fractional counts alone, under the rows themselves; of all
+roundings that satisfy them the one of least *random* cost, so that nothing but chance chooses what
+W was seen for.  Margins are tried from a half on, less while there is room; letters of few expected
+records are not filled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from cvxprivacy.exact import FloatArray
+from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.solvers.tables.moves import (
+    Booleans,
+    Places,
+    bounds_in_records,
+    roundings,
+    some_moves,
+)
+from cvxprivacy.solvers.tables.rounds import Answer, Judge, Rounds
+from cvxprivacy.solvers.watch import Watch
+
+__all__ = ["Blind", "blind_table"]
+
+_MARGIN = 0.5  # records: what a count that is rounded is off by at most, on average
+_WIDER = (1.0, 2.0)  # margins where there is no rounding
+_NARROWER = 2  # margins that are tried where there is one, each half the way to the one that fails
+_FILLED = (2.0, 3.0, 5.0)  # expected records from which on a letter is released
+_BROKEN = 1e-6  # records by which a margin may be missed
+_GAP = 0.5  # of a random cost, which need not be the least
+
+
+@dataclass
+class Blind:
+    """A blind table.
+
+    Attributes
+    ----------
+    counts : ndarray of int, shape (n, m)
+        m(w, x, x̂), by the program's letters (w, x).
+    expected : ndarray, shape (|X|, m)
+        n(x) p(x̂ | x), whose parts n(w, x) p(x̂ | x) are rounded.
+    margin, filled : float
+        What the channel was designed with: the margin, and from how many records on a letter is.
+    """
+
+    counts: Places
+    expected: FloatArray
+    margin: float
+    filled: float
+
+
+def blind_table(
+    program: ChannelProgram,
+    n: Places,
+    x_of: Places,
+    judge: Judge,
+    chance: np.random.Generator,
+    *,
+    law: FloatArray | None = None,
+    group: int = 1,
+    apart: FloatArray | None = None,
+    watch: Watch | None = None,
+) -> tuple[Answer, Blind | None]:
+    """Return whole counts of small cost that round a channel of x.
+
+    Parameters
+    ----------
+    program : ChannelProgram
+        Least cost under rows, of letters (w, x).
+    n : ndarray of int, shape (n,)
+        Records of each letter.
+    x_of : ndarray of int, shape (n,)
+        The x of each letter.
+    judge : callable
+        As of :func:`~cvxprivacy.solvers.tables.rounds.least_table`.
+    chance : numpy.random.Generator
+        Of the costs of roundings.
+    law : ndarray, shape (|X|, m), optional
+        p(x̂ | x) of the best channel of x: which letters are released, and the first moves.
+    group : int
+        The least size of a group that is not empty.
+    apart : ndarray, shape (|X|, m), optional
+        Between 0 and a few, by which moves of the same cost are told apart.
+    watch : Watch, optional
+        The clock.
+    """
+    watch = Watch() if watch is None else watch
+    search = _Search(program, n, x_of, judge, chance, law, group, apart, watch)
+    best: Blind | None = None
+    for filled in search.levels:
+        for blind in search.tables(filled):
+            if best is None or search.cost(blind) < search.cost(best):
+                best = blind
+    answer = search.answer
+    answer.counts = None if best is None else best.counts
+    return answer, best
+
+
+class _Search:
+    """Margins and letters that are tried one after the other."""
+
+    def __init__(
+        self, program: ChannelProgram, n: Places, x_of: Places, judge: Judge,
+        chance: np.random.Generator, law: FloatArray | None, group: int,
+        apart: FloatArray | None, watch: Watch,
+    ) -> None:  # fmt: skip
+        self.program, self.n, self.judge, self.chance = program, n, judge, chance
+        self.group, self.watch, self.answer = group, watch, Answer()
+        self.sizes = np.bincount(x_of, n).astype(float)
+        share = n / self.sizes[x_of]
+        shape = len(self.sizes), program.n
+        self.spread: Any = sparse.csr_array((share, (x_of, np.arange(program.n))), shape=shape)
+        self.costs: FloatArray = self.spread @ program.cost(program.objectives[""])
+        few = 1e-4 * float(self.costs[self.costs > 0].min(initial=1.0))
+        self.told_apart = self.costs if apart is None else self.costs + few * apart
+        self.least, self.most = bounds_in_records(program, n)
+        upper = np.ones((len(self.sizes), program.m))
+        np.minimum.at(upper, x_of, self.most / np.maximum(n, 1)[:, None])
+        lower = np.zeros(upper.shape)
+        np.maximum.at(lower, x_of, self.least / np.maximum(n, 1)[:, None])
+        self.lower, self.upper = lower * self.sizes[:, None], upper * self.sizes[:, None]
+        self.support = None if law is None else law > 0
+        self.expected = self.sizes if law is None else self.sizes @ law
+
+    @property
+    def levels(self) -> list[float]:
+        """From how many expected records on a letter is released: a few numbers."""
+        levels = {*_FILLED} if self.group == 1 else {2.0, self.group / 4, self.group / 2}
+        return sorted(level for level in levels if (self.expected >= level).any()) or [0.0]
+
+    def cost(self, blind: Blind) -> float:
+        """Return ⟨d, m⟩."""
+        return float((self.program.cost(self.program.objectives[""]) * blind.counts).sum())
+
+    def tables(self, filled: float) -> Iterator[Blind]:
+        """Yield the tables of one set of letters: at a half, then at narrower or wider margins."""
+        high, low = _MARGIN, _MARGIN / 2
+        first = self._table(filled, high)
+        if first is None:
+            for margin in _WIDER:
+                low, high = high, margin
+                if (first := self._table(filled, margin)) is not None:
+                    break
+        if first is None:
+            return
+        yield first
+        for _ in range(_NARROWER):
+            half = (low + high) / 2
+            if (blind := self._table(filled, half)) is None:
+                low = half
+            else:
+                high = half
+                yield blind
+
+    def _table(self, filled: float, margin: float) -> Blind | None:
+        if self.watch.stopped or (expected := self._channel(filled, margin)) is None:
+            return None
+        parts = self.spread.T @ expected
+        moves = roundings(parts, self.n, self.chance.random(parts.shape))
+        at = moves.source, moves.output
+        moves.lower = np.maximum(moves.lower, self.least[at])
+        moves.upper = np.minimum(moves.upper, self.most[at])
+        answer = Rounds(self.program, moves, group=self.group).run(self.watch, _GAP, self.judge)
+        self.answer.rounds += answer.rounds
+        self.answer.cuts += answer.cuts
+        if answer.counts is None:
+            return None
+        return Blind(answer.counts, expected, margin, filled)
+
+    def _channel(self, filled: float, margin: float) -> FloatArray | None:
+        """Return n(x) p(x̂ | x) of least cost with the margin, on letters of so many records."""
+        released = np.broadcast_to(self.expected >= filled, self.costs.shape)
+        possible: Booleans = released & (self.upper > 0)
+        moves = some_moves(
+            self.told_apart, self.sizes, self.spread, self.support, self.lower > 0, possible
+        )
+        at = moves.source, moves.output
+        moves.lower, moves.upper = self.lower[at], self.upper[at]
+        rounds = Rounds(self.program, moves, margin=margin, elastic=True)
+        if self.group > 1:
+            rounds.fill(self.group + margin)
+        x = rounds.relax(self.watch, self.answer)
+        if x is None or x[rounds.slacks].sum() > _BROKEN or self.watch.stopped:
+            return None
+        moves = rounds.moves
+        expected = np.zeros(self.costs.shape)
+        expected[moves.source, moves.output] = np.maximum(x[rounds.columns], 0.0)
+        scaled: FloatArray = expected * (self.sizes / expected.sum(axis=1))[:, None]
+        return scaled
