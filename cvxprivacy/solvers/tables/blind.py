@@ -133,6 +133,7 @@ class _Search:
         np.maximum.at(lower, x_of, self.least / np.maximum(n, 1)[:, None])
         self.lower, self.upper = lower * self.sizes[:, None], upper * self.sizes[:, None]
         self.support = None if law is None else law > 0
+        self.near = np.zeros(upper.shape) if law is None else self.sizes[:, None] * law
         self.expected = self.sizes if law is None else self.sizes @ law
 
     @property
@@ -192,6 +193,7 @@ class _Search:
         rounds = Rounds(self.program, moves, margin=margin, elastic=True)
         if self.group > 1:
             rounds.fill(self.group + margin)
+        rounds.touch(self.spread.T @ (self.near / self.sizes.sum()))
         x = rounds.relax(self.watch, self.answer)
         if x is None or x[rounds.slacks].sum() > _BROKEN or self.watch.stopped:
             return None
@@ -199,4 +201,5 @@ class _Search:
         expected = np.zeros(self.costs.shape)
         expected[moves.source, moves.output] = np.maximum(x[rounds.columns], 0.0)
         scaled: FloatArray = expected * (self.sizes / expected.sum(axis=1))[:, None]
+        self.near = scaled
         return scaled

@@ -216,6 +216,35 @@ class Rounds:
                     self._cut_sum(number, row, u, epigraph, x)
         return self.cuts - before
 
+    def touch(self, u: FloatArray) -> None:
+        """Add the tangents at some masses u(s, x̂), shape (n, m), near which the optimum may be.
+
+        Where an output has none, at the law at large.
+        """
+        outputs, law = np.array(self.outputs), self.program.mass[:, None]
+        sizes = u[:, outputs].sum(axis=0)
+        near = u[:, outputs] + law * np.where(sizes > 0, 1e-9 * sizes, 1.0)
+        for number, row in enumerate(self.rows):
+            if row.weights and not row.forbids_all:
+                epigraph = self.epigraphs.get(number)
+                at = near if epigraph is not None else row.edge(near, outputs)
+                for y, slope in zip(self.outputs, row.tangents(at, outputs).T, strict=True):
+                    self._tangent(row, y, slope, epigraph)
+
+    def _tangent(self, row: TableRow, y: int, slope: FloatArray, epigraph: int | None) -> None:
+        """State a tangent of an output's row, or of what it adds to a sum, with the margin."""
+        if epigraph is None:
+            self._below(y, slope, row.bound[y] * self.total)
+        else:
+            by_source = self.moves.spread @ (slope - row.cost[:, y])
+            high = -self._share_of_margin(slope - row.cost[:, y])
+            self._over(y, -self.highs.inf, high, by_source, epigraph + y, -1.0)
+        self.cuts += 1
+
+    def _share_of_margin(self, slope: FloatArray) -> float:
+        """Return the margin of what one output adds: together they are off as their root."""
+        return self.margin * float(np.ptp(slope)) / math.sqrt(len(self.outputs))
+
     def _cut_each(self, number: int, row: TableRow, u: FloatArray) -> None:
         """Cut off the outputs that break a row of theirs, or are nearer to it than the margin."""
         outputs = np.flatnonzero(u.sum(axis=0) > 0)
@@ -229,8 +258,7 @@ class Rounds:
             high = row.bound[y] * self.total
             if slope @ u[:, y] * self.total > high - self.margin * np.ptp(slope) + _NEAR:
                 for output in self._sharing(number, row, y, slope):
-                    self._below(output, slope, high)
-                    self.cuts += 1
+                    self._tangent(row, output, slope, None)
 
     def _cut_sum(
         self, number: int, row: TableRow, u: FloatArray, epigraph: int, x: FloatArray
@@ -246,15 +274,12 @@ class Rounds:
             return
         sizes, law = u[:, outputs].sum(axis=0), self.program.mass[:, None]
         mixed = u[:, outputs] + law * np.where(sizes > 0, 1e-9 * sizes, 1.0)  # F is 0 of nothing
-        slopes = row.tangents(mixed, outputs) - row.cost[:, outputs]
-        for y, slope in zip(outputs.tolist(), slopes.T, strict=True):
-            # counts are off independently: as the root of their number, all together
-            margin = self.margin * float(np.ptp(slope)) / math.sqrt(len(self.outputs))
-            if slope @ u[:, y] * self.total + margin - x[epigraph + y] > _NEAR:
+        for y, slope in zip(outputs.tolist(), row.tangents(mixed, outputs).T, strict=True):
+            leaked = slope - row.cost[:, y]
+            least = leaked @ u[:, y] * self.total + self._share_of_margin(leaked)
+            if least - x[epigraph + y] > _NEAR:
                 for output in self._sharing(number, row, y, slope):
-                    by_source, column = self.moves.spread @ slope, epigraph + output
-                    self._over(output, -self.highs.inf, -margin, by_source, column, -1.0)
-                    self.cuts += 1
+                    self._tangent(row, output, slope, epigraph)
 
     def _sharing(self, number: int, row: TableRow, y: int, slope: FloatArray) -> list[int]:
         """Return the outputs that a tangent is added to: all, of the first ones of like rows."""
