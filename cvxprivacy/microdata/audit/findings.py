@@ -203,7 +203,8 @@ class CountedLetters(FrozenFields):
 
     def table(self, units: str) -> Counts:
         """Return what criteria are evaluated at."""
-        return Counts(self.counts, units, self.prior, self.matches, self.order)
+        sizes, matches = self.records.sum(axis=0), self.matches if self.wildcards else None
+        return Counts(self.counts, units, self.prior, sizes, self.order, matches=matches)
 
     def leaked(self, name: str, title: str, leakage: Leakage, units: str) -> Leaked:
         """Return a measure of leakage of the letters."""

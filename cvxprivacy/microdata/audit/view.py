@@ -135,7 +135,8 @@ def conclusions(findings: Findings) -> list[tuple[str, str, str]]:
 def _standing(verdict: Verdict, findings: Findings) -> tuple[str, str]:
     """Say how a criterion stands, and by how much."""
     value = "" if verdict.value is None else f", at {verdict.value:.4g}"
-    how = f", where {MATCHED}" * (findings.wildcards and verdict.criterion.counts_records)
+    of_sizes = verdict.criterion.counts_records and verdict.criterion.of_table
+    how = f", where {MATCHED}" * (findings.wildcards and of_sizes)
     if verdict.holds is None:
         return "open", "it cannot be decided on a table"
     if verdict.letters:
