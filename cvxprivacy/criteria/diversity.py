@@ -307,7 +307,7 @@ def _origins(
 ) -> tuple[npt.NDArray[np.float64], Callable[[int], bool]]:
     """Return 2^H(record | x̂) of each letter by what became what, and what decides H ≥ log k.
 
-    Records of one s are alike: n H = Σ_s n_s log(n N_s/n_s).
+    Records of one s are alike: n H = Σ_s n_s log(n N_s/n_s), of n in all.
     """
     groups: dict[int, Counter[int]] = {}
     places = zip(cells.letter.tolist(), cells.output.tolist(), strict=True)
@@ -316,17 +316,15 @@ def _origins(
     full: Counter[int] = Counter()
     for group in groups.values():
         full.update(group)
-    logarithms = {
-        y: [(n, Fraction(group.total() * full[s], n)) for s, n in group.items() if n]
-        for y, group in groups.items()
-    }
     values = np.full(table.joint.shape[1], math.nan)
-    for y, form in logarithms.items():
-        if form:
-            nats = math.fsum(n * math.log(ratio) for n, ratio in form)
-            values[y] = math.exp(nats / groups[y].total())
+    for y, group in groups.items():
+        if n := group.total():
+            nats = math.fsum(k * math.log(full[s] / k) for s, k in group.items() if k)
+            values[y] = n * math.exp(nats / n)
 
     def decide(y: int) -> bool:
-        return at_least_zero([*logarithms[y], (-groups[y].total(), bound)])
+        n, group = groups[y].total(), groups[y].items()
+        form = [(k, Fraction(n * full[s], k)) for s, k in group if k]
+        return at_least_zero([*form, (-n, bound)])
 
     return values, decide
