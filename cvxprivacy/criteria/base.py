@@ -411,7 +411,7 @@ class TableCriterion(Criterion):
     _instead: ClassVar[str] = "use it in full_domain, optimal_intervals or audit"
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
-        problem = f"{type(self).__name__} is of a table, and no convex program states it"
+        problem = f"{type(self).__name__} is decided on tables alone"
         raise InputError("criteria", problem, self._instead)
 
 

@@ -117,8 +117,8 @@ class LDiversity(Criterion):
 class RecordEntropy(Criterion):
     """H(record | x̂) ≥ log k for every released letter x̂: k-anonymity as an entropy.
 
-    Bezzi 2010, eqs. (5) and (6).  Given what is released it is as uncertain which record it came
-    from as among k equally likely ones: 2^H is the effective anonymity set size of Serjantov and
+    Bezzi 2010, eqs. (5) and (6).  Given what is released, the record that it came from is as
+    uncertain as k equally likely ones: 2^H is the effective anonymity set size of Serjantov and
     Danezis 2002.  As H(record | x̂) = log N − D(p(s | x̂) ‖ p(s)), s what the encoder sees of a
     record (x, or w and x), it is Φ_S(x̂) ≤ q(x̂) log(N/k).  Needs the number of records N behind the
     source.
@@ -161,13 +161,14 @@ class RecordEntropy(Criterion):
     survives_merging = survives_informed_encoder = True
     counts_records = True
     words = Words(
-        "given what is released it is as uncertain which record it came from as among {n} equally "
-        "likely ones, or more",
-        "least uncertainty of the record",
+        "given what is released, the record that it came from is as uncertain as {n} equally likely "
+        "records, or more",
+        "least anonymity set",
         "equally likely records",
         at_least=True,
-        definition="Record entropy: given what is released it is as uncertain which record it came "
-        "from as among k equally likely ones, the effective anonymity set; a group may have fewer.",
+        definition="Record entropy: given what is released, the record that it came from is as "
+        "uncertain as k equally likely records, which is the effective size of its anonymity set; a "
+        "released group may have fewer records.",
         source="M. Bezzi, An information theoretic approach for privacy metrics, Transactions on "
         "Data Privacy 3 (2010); A. Serjantov and G. Danezis, Towards an information theoretic "
         "metric for anonymity, PET (2002)",

@@ -557,9 +557,9 @@ def test_a_program_that_takes_long_is_not_solved_again_for_a_curve(monkeypatch):
 @pytest.mark.long
 def test_a_board_is_told_that_merging_cost_more_than_was_asked(here):
     how = ("release", "t.csv", "--sensitive", "ill", "--key", "age,sex", "--bins", "age=10",
-           "--budget", "0.1", "--criterion", "RecordEntropy=45", "--criterion", "KeepProbability=0.5",
-           "--seed", 3, "--out", "o.csv", "--channel", "c.json", "--report", "a.json",
-           "--ensure", "table")  # fmt: skip
+           "--budget", "0.1", "--criterion", "RecordEntropy=45",
+           "--criterion", "KeepProbability=0.5", "--seed", 3, "--out", "o.csv",
+           "--channel", "c.json", "--report", "a.json", "--ensure", "table")  # fmt: skip
     document = report(*how)
     facts = loaded("a.json")
     assert document["merged"]["distortion"] > 0.1

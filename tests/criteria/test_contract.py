@@ -457,7 +457,7 @@ def test_what_is_of_tables_is_refused_by_programs():
         with pytest.raises(cpv.InputError) as caught:
             call()
         assert caught.value.argument == "criteria"
-        assert caught.value.problem == "KAnonymity is of a table, and no convex program states it"
+        assert caught.value.problem == "KAnonymity is decided on tables alone"
         for piece in ("WholeCounts", "smallest_group=", "RecordEntropy"):
             assert piece in caught.value.remedy
 

@@ -283,7 +283,7 @@ class Verdict(FrozenFields):
     ----------
     criterion : Criterion
     holds : bool or None
-        Whether the table satisfies it; None where that cannot be decided on a table.
+        Whether the table satisfies it; None where the released table alone does not tell.
     value : float or None
         What the table has of the quantity that it bounds, at its worst letter.
     of_letters : bool
