@@ -161,14 +161,14 @@ class RecordEntropy(Criterion):
     survives_merging = survives_informed_encoder = True
     counts_records = True
     words = Words(
-        "given what is released, the record that it came from is as uncertain as {n} equally likely "
-        "records, or more",
+        "given what is released, the record that it came from is as uncertain as {n} equally "
+        "likely records, or more",
         "least anonymity set",
         "equally likely records",
         at_least=True,
         definition="Record entropy: given what is released, the record that it came from is as "
-        "uncertain as k equally likely records, which is the effective size of its anonymity set; a "
-        "released group may have fewer records.",
+        "uncertain as k equally likely records, which is the effective size of its anonymity set; "
+        "a released group may have fewer records.",
         source="M. Bezzi, An information theoretic approach for privacy metrics, Transactions on "
         "Data Privacy 3 (2010); A. Serjantov and G. Danezis, Towards an information theoretic "
         "metric for anonymity, PET (2002)",

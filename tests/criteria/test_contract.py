@@ -431,6 +431,17 @@ def test_of_a_release_without_chance_the_two_are_one():
                 assert verdict.value == pytest.approx(min(sizes[sizes > 0]))
 
 
+def test_the_words_of_both_are_those_of_each():
+    of_groups, of_records = (rule(5).in_words() for rule in (cpv.KAnonymity, cpv.RecordEntropy))
+    assert of_groups.asks == "every released group has at least 5 records"
+    assert of_records.asks == (
+        "given what is released, the record that it came from is as uncertain as 5 equally likely "
+        "records, or more"
+    )
+    assert "group" not in of_records.asks + of_records.quantity
+    assert "may have fewer records" in of_records.definition
+
+
 def test_company_may_break_what_records_leave_open():
     """One of a thousand alike is released alone, then with one that is like no other."""
     rule = cpv.RecordEntropy(500)
