@@ -22,19 +22,19 @@ from benchmarks.test_interior import KEY, adult_frame
 
 RULES = {
     "t-closeness": [cpv.TCloseness(0.2)],
-    "k-anonymity": [cpv.KAnonymity(50)],
+    "record entropy": [cpv.RecordEntropy(50)],
     "l-diversity": [cpv.LDiversity(2.7)],
     "pointwise maximal leakage": [cpv.PointwiseMaximalLeakage(1)],
     "delta-disclosure": [cpv.DeltaDisclosure(1)],
     "local privacy": [cpv.LocalPrivacy(2)],
-    "t and k": [cpv.TCloseness(0.2), cpv.KAnonymity(50)],
-    "t, k and l": [cpv.TCloseness(0.2), cpv.KAnonymity(50), cpv.LDiversity(2.7)],
+    "t and record entropy": [cpv.TCloseness(0.2), cpv.RecordEntropy(50)],
+    "t, record entropy and l": [cpv.TCloseness(0.2), cpv.RecordEntropy(50), cpv.LDiversity(2.7)],
 }
 BANDS = {25: 5, 10: 20}  # seconds for one criterion
 AT_HAND = pytest.mark.skipif(
     "CVXPRIVACY_DATA" not in os.environ, reason="CVXPRIVACY_DATA names no folder of the real tables"
 )
-BUDGETED = ("t-closeness", "k-anonymity", "l-diversity", "pointwise maximal leakage")
+BUDGETED = ("t-closeness", "record entropy", "l-diversity", "pointwise maximal leakage")
 
 
 def source_of(band: int) -> tuple[cpv.DiscreteSource, cpv.Distortion]:

@@ -31,6 +31,7 @@ from .criteria import (
     PointwiseMaximalLeakage as PointwiseMaximalLeakage,
     PreserveMarginal as PreserveMarginal,
     PreserveMean as PreserveMean,
+    RecordEntropy as RecordEntropy,
     TCloseness as TCloseness,
 )
 from .errors import (

@@ -176,13 +176,13 @@ class BrokenTableError(_Kept, ValueError):
     >>> table = pd.DataFrame({"age": ["a", "b", "c"] * 6, "ill": ["no", "yes"] * 9})
     >>> source = cpv.DiscreteSource.from_table(table, sensitive="ill", key="age")
     >>> backwards = [("a", "c"), ("b", "a"), ("c", "b")]
-    >>> rules = [cpv.KAnonymity(8), cpv.ForbiddenMoves(lambda x, y: (x, y) in backwards)]
+    >>> rules = [cpv.RecordEntropy(8), cpv.ForbiddenMoves(lambda x, y: (x, y) in backwards)]
     >>> problem = cpv.MinimumDistortion(source, cpv.hamming(source.x), rules)
     >>> try:
     ...     cpv.release_table(problem, table, seed=0, ensure="table")
     ... except cpv.BrokenTableError as error:
     ...     print(error.criteria)
-    ['KAnonymity(8)']
+    ['RecordEntropy(8)']
     """
 
     def __init__(self, groups: int, criteria: Sequence[str]) -> None:

@@ -163,7 +163,7 @@ def per_letter(rng: Chance, value: Any) -> list[Any]:
         lambda: cpv.Linear(rng.normal(size=(x, x)), rng.uniform(0, 0.5)),
     ]
     if value.records is not None:
-        choices.append(lambda: cpv.KAnonymity(rng.uniform(1, value.records / 2)))
+        choices.append(lambda: cpv.RecordEntropy(rng.uniform(1, value.records / 2)))
     count = int(rng.choice([1, 1, 2]))
     return [choices[i]() for i in rng.choice(len(choices), count, replace=False)]
 
@@ -421,7 +421,7 @@ def scaled(scale: float, **side: Any) -> cpv.GaussianSource:
 CRITERIA: dict[str, Any] = {
     "t-closeness": cpv.TCloseness(0.08),
     "l-diversity": cpv.LDiversity(2.2),
-    "k-anonymity": cpv.KAnonymity(14),
+    "record entropy": cpv.RecordEntropy(14),
     "delta": cpv.DeltaDisclosure(0.7),
     "leakage": cpv.LeakageCap(0.07),
     "local": cpv.LocalPrivacy(1.2),

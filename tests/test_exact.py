@@ -247,7 +247,7 @@ def test_balls_of_criteria_do_not_depend_on_flints_precision() -> None:
 
     source = cpv.DiscreteSource.from_counts([[5, 3], [2, 7]])
     criteria = [cpv.LDiversity(1.2), cpv.DeltaDisclosure(0.4), cpv.LocalPrivacy(1.1)]
-    criteria += [cpv.KAnonymity(2), cpv.MaximalLeakage(0.3)]
+    criteria += [cpv.RecordEntropy(2), cpv.MaximalLeakage(0.3)]
     documents = []
     for precision in (53, 128, 300):
         with ctx.workprec(precision):

@@ -270,7 +270,8 @@ def _criteria() -> Iterator[tuple[str, str]]:
         ((kind, arguments),) = criteria_of([typed])
         words = stated_criterion({"kind": kind, **arguments}).in_words()
         complete = "=" not in typed or not words.unit or words.unit in words.asks
-        yield typed, words.asks if complete else f"{words.asks} [{words.unit}]"
+        alone = "; of tables: `audit`" if getattr(criteria, kind).of_table else ""
+        yield typed, (words.asks if complete else f"{words.asks} [{words.unit}]") + alone
 
 
 def _leakages() -> Iterator[tuple[str, str]]:

@@ -9,7 +9,7 @@ from cvxprivacy.criteria.bounded_leakage import (
     TCloseness,
 )
 from cvxprivacy.criteria.capacity import CapacityCap
-from cvxprivacy.criteria.diversity import KAnonymity, LDiversity
+from cvxprivacy.criteria.diversity import KAnonymity, LDiversity, RecordEntropy
 from cvxprivacy.criteria.local_privacy import LocalPrivacy
 from cvxprivacy.criteria.postrandomisation import (
     ForbiddenMoves,
@@ -46,5 +46,6 @@ __all__ = [
     "PointwiseMaximalLeakage",
     "PreserveMarginal",
     "PreserveMean",
+    "RecordEntropy",
     "TCloseness",
 ]

@@ -27,7 +27,7 @@ from cvxprivacy.programs.parameter import Parameter
 from cvxprivacy.programs.side_conditions import Rule
 from cvxprivacy.validation import untaken
 
-__all__ = ["Criterion", "Words", "by_name", "criteria_listed", "reset_claims"]
+__all__ = ["Criterion", "TableCriterion", "Words", "by_name", "criteria_listed", "reset_claims"]
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Words:
 
 _CLAIMS = {
     *("survives_merging", "survives_informed_encoder", "on_average", "of_channel", "words"),
-    *("counts_records", "survives_company"),
+    *("counts_records", "survives_company", "of_table", "relaxation"),
     *("measure", "verdict", "mean_information", "tightest", "only_perfect_when_tightest"),
 }
 
@@ -110,6 +110,9 @@ class Criterion(Frozen):
         holds of records that are drawn independently, and not of balanced draws.
     of_channel : bool
         Whether it speaks of p(x̂ | x) alone: it then holds whatever the law of these letters is.
+    of_table : bool
+        Whether it speaks of tables alone: no convex program states it, and its ``constraints``
+        refuse.
     counts_records : bool
         Whether it is about whole records, whatever their survey weights.
     words : Words or None
@@ -158,6 +161,7 @@ class Criterion(Frozen):
     survives_informed_encoder: ClassVar[bool] = False
     on_average: ClassVar[bool] = False
     of_channel: ClassVar[bool] = False
+    of_table: ClassVar[bool] = False
     counts_records: ClassVar[bool] = False
     independent_draws: ClassVar[bool] = False
     words: ClassVar[Words | None] = None
@@ -198,6 +202,14 @@ class Criterion(Frozen):
     def measure(self) -> Leakage | None:
         """The measure of leakage that it bounds, if it bounds one."""
         return None
+
+    @property
+    def relaxation(self) -> Criterion:
+        """What the law of every table that satisfies it satisfies, and convex programs can state.
+
+        By default itself.
+        """
+        return self
 
     def verdict(self, table: Counts) -> Verdict:
         """Return how a table of counts stands with it, decided exactly.
@@ -242,7 +254,7 @@ class Criterion(Frozen):
         --------
         >>> import cvxprivacy as cpv
         >>> cpv.KAnonymity(5).in_words().asks
-        'every released group stands for at least 5 records'
+        'every released group has at least 5 records'
         """
         typed = self._number()
         if self.words is None:
@@ -390,6 +402,17 @@ def reset_claims(cls: type, base: type, claims: Iterable[str], statements: Itera
     for claim in claims:
         if all(claim not in names for names in places[: latest + 1]):
             setattr(cls, claim, vars(base)[claim])
+
+
+class TableCriterion(Criterion):
+    """A criterion that speaks of tables alone, which no convex program states."""
+
+    of_table = True
+    _instead: ClassVar[str] = "use it in full_domain, optimal_intervals or audit"
+
+    def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
+        problem = f"{type(self).__name__} is decided on tables alone"
+        raise InputError("criteria", problem, self._instead)
 
 
 def criteria_listed(criteria: Sequence[Criterion]) -> tuple[Criterion, ...]:

@@ -164,13 +164,19 @@ class Counts(FrozenFields):
     reference : ndarray, shape (|W|,), optional
         Masses of p(w), by default the row sums.
     sizes : ndarray, shape (|X̂|,), optional
-        Records that share each released letter.
+        Records of each released letter.
     order : sequence of int, optional
         Rows of the values of W in their order, where a measure goes by it.
     release : Alphabet, optional
         The letters of the problem, under the table's own law.
     cells : Cells, optional
         Records by atom, letter and output of it; without, ``joint`` is all that is known.
+    matches : ndarray, shape (|X̂|,), optional
+        Records that may have each released letter, where a missing value matches every other; by
+        default those that do.
+    origins : ndarray, shape (|X̂|,), optional
+        2^H(record | x̂), how many equally likely records leave it as open which one a released
+        letter came from; where ``cells`` do not tell, and all the same it is known.
     """
 
     joint: npt.NDArray[Any]
@@ -180,6 +186,8 @@ class Counts(FrozenFields):
     order: Sequence[int] | None = None
     release: Alphabet | None = None
     cells: Cells | None = None
+    matches: npt.NDArray[Any] | None = None
+    origins: npt.NDArray[Any] | None = None
 
     @classmethod
     def of_records(cls, joint: npt.ArrayLike, units: str = "bits", **fields: Any) -> Self:

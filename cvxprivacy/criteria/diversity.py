@@ -1,19 +1,22 @@
-"""How many values, or records, a released letter leaves possible: entropies from below.
+"""How many values, or records, a released letter leaves possible: from below.
 
-H(W | x̂) ≥ log ℓ (Bezzi 2010, eq. 10) and H(record | x̂) ≥ log k (eqs. 5–6), convex in the joint
-mass.  k and ℓ are counts.
+H(W | x̂) ≥ log ℓ (Bezzi 2010, eq. 10) and H(record | x̂) ≥ log k (eqs. 5–6) are convex in the joint
+mass; that every group has k records is not.  k and ℓ are counts.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from cvxprivacy.criteria.base import Criterion, Words
-from cvxprivacy.criteria.counts import Counts, Verdict, entropy_diversity, refuse_uncounted
+from cvxprivacy.criteria.base import Criterion, TableCriterion, Words
+from cvxprivacy.criteria.counts import Cells, Counts, Verdict, entropy_diversity, refuse_uncounted
 from cvxprivacy.criteria.decisions import at_least_zero, common
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real, rational
@@ -25,7 +28,7 @@ from cvxprivacy.programs.notation import tex
 from cvxprivacy.programs.parameter import Parameter, Scalar
 from cvxprivacy.programs.side_conditions import Rule
 
-__all__ = ["KAnonymity", "LDiversity"]
+__all__ = ["KAnonymity", "LDiversity", "RecordEntropy"]
 
 
 class LDiversity(Criterion):
@@ -111,12 +114,19 @@ class LDiversity(Criterion):
         return rules
 
 
-class KAnonymity(Criterion):
-    """Record-level k-anonymity: H(record | x̂) ≥ log k for every released letter x̂.
+class RecordEntropy(Criterion):
+    """H(record | x̂) ≥ log k for every released letter x̂: k-anonymity as an entropy.
 
-    Bezzi 2010, eqs. (5) and (6).  As H(record | x̂) = log N − D(p(s | x̂) ‖ p(s)), s what the
-    encoder sees of a record (x, or w and x), it is Φ_S(x̂) ≤ q(x̂) log(N/k); exact for
-    deterministic groups.  Needs the number of records N behind the source.
+    Bezzi 2010, eqs. (5) and (6).  Given what is released, the record that it came from is as
+    uncertain as k equally likely ones: 2^H is the effective anonymity set size of Serjantov and
+    Danezis 2002.  As H(record | x̂) = log N − D(p(s | x̂) ‖ p(s)), s what the encoder sees of a
+    record (x, or w and x), it is Φ_S(x̂) ≤ q(x̂) log(N/k).  Needs the number of records N behind the
+    source.
+
+    It does not bound how many records a released group has: under randomisation a group of one may
+    have come from any of thousands.  A group of k satisfies it whatever it came from; one that has
+    all records of its key letters, as of a deterministic release, only then.  :class:`KAnonymity`
+    is of the groups of a table.
 
     Parameters
     ----------
@@ -131,31 +141,38 @@ class KAnonymity(Criterion):
 
     Examples
     --------
-    Ten records, five of each x.  Every x stands for five, so that 5-anonymity costs nothing; with
-    k = 10 all must look alike, and half of them are changed:
+    Ten records, five of each x.  Every x stands for five, so that k = 5 costs nothing; with k = 10
+    all must look alike, and half of them are changed:
 
     >>> import cvxprivacy as cpv
     >>> source = cpv.DiscreteSource.from_counts([[4, 1], [1, 4]])
     >>> for k in (5, 8, 10):
-    ...     solution = cpv.MinimumDistortion(source, cpv.hamming(2), [cpv.KAnonymity(k)]).solve()
+    ...     rules = [cpv.RecordEntropy(k)]
+    ...     solution = cpv.MinimumDistortion(source, cpv.hamming(2), rules).solve()
     ...     print(k, f"{abs(solution.value):.4f}")
     5 0.0000
     8 0.1791
     10 0.5000
     """
 
-    name = "k_anonymity"
-    survives_merging = survives_company = survives_informed_encoder = True
+    name = "record_entropy"
+    # H is concave in p(s | x̂), so that merging keeps it; a record of its own letter joined to one
+    # of a thousand alike leaves 2^(½ log 1000 + log 2) = 63 instead of 1000: company may break it
+    survives_merging = survives_informed_encoder = True
     counts_records = True
     words = Words(
-        "every released group stands for at least {n} records",
-        "least group",
-        "records",
+        "given what is released, the record that it came from is as uncertain as {n} equally "
+        "likely records, or more",
+        "least anonymity set",
+        "equally likely records",
         at_least=True,
-        definition="k-anonymity: nobody hides among fewer than k records.",
-        source="P. Samarati, Protecting respondents' identities in microdata release, TKDE 13 "
-        "(2001)",
-        examples=("KAnonymity=5",),
+        definition="Record entropy: given what is released, the record that it came from is as "
+        "uncertain as k equally likely records, which is the effective size of its anonymity set; "
+        "a released group may have fewer records.",
+        source="M. Bezzi, An information theoretic approach for privacy metrics, Transactions on "
+        "Data Privacy 3 (2010); A. Serjantov and G. Danezis, Towards an information theoretic "
+        "metric for anonymity, PET (2002)",
+        examples=("RecordEntropy=5",),
     )
     k = Parameter(least=1.0, loosens="down", loosest=1.0)
 
@@ -168,12 +185,23 @@ class KAnonymity(Criterion):
         return float(min(counted)) if len(counted) == len(laws) else None
 
     def verdict(self, table: Counts) -> Verdict:
-        sizes, bound = refuse_uncounted(table), rational(self.k)
-        values = np.where(sizes > 0, sizes, math.nan)
-        records = Counts(np.asarray(sizes)[None], table.units)  # whole, whatever W weighs
-        return records.of_letters(
-            values, bound, lambda y: rational(sizes[y]) >= bound, at_least=True
-        )
+        """Return how a table stands with it: exactly where it is known what became what.
+
+        Else groups of k records satisfy it, whatever they came from, as H(record | x̂) =
+        log n + Σ_s (n_s/n) log(N_s/n_s) for n_s of the N_s records of each s; of smaller ones
+        nothing is known.
+        """
+        bound = rational(self.k)
+        if table.cells is not None and table.release is not None:
+            if table.release.side_information:
+                return super().verdict(table)
+            refuse_uncounted(table)
+            values, decide = _origins(table, table.cells, bound)
+            return table.of_letters(values, bound, decide, at_least=True)
+        if table.origins is not None:
+            return _at_least(table, table.origins, bound)
+        sizes = refuse_uncounted(table)
+        return Verdict.of_letters([not n or rational(n) >= bound or None for n in sizes.tolist()])
 
     def stated(self, of: Lettering) -> str:
         left = rf"H(\text{{record}} \mid {of.observation})"
@@ -195,7 +223,7 @@ class KAnonymity(Criterion):
                 remedy = f"pass at most {float(records):g}"
                 raise InputError("k", problem, remedy, value=self.k.near)
             log = -(self.k / records).log(release.units)  # log N/k
-            information = release.information("S", o).named("k-anonymity")
+            information = release.information("S", o).named("record entropy")
             of, share = release.lettering, "" if o.z is None else r" \, p(z)"
             number = "N_k" if of.several else str(source.records)
             ratio = rf"\frac{{{number}{share}}}{{{tex(self.k.near)}}}"
@@ -203,3 +231,101 @@ class KAnonymity(Criterion):
             most = (log * release.mass(None, o)).worded(words)
             rules[o.name] = information.each() <= most.each()
         return rules
+
+
+class KAnonymity(TableCriterion):
+    """Every released group has at least k records, or none: k-anonymity.
+
+    Samarati 2001.  It speaks of a table, whose groups can be counted: ``audit``, ``full_domain``
+    and ``optimal_intervals`` ask for it.  It is not convex, as a mass is 0 or at least k/N, so that
+    no convex program states it; :class:`WholeCounts` designs the table itself, and
+    :class:`RecordEntropy` is what a law can promise: all tables of such groups satisfy it.
+
+    Parameters
+    ----------
+    k : number
+        k ≥ 1.
+
+    Raises
+    ------
+    InputError
+        For a k < 1; from a convex program, and of a table of which records cannot be counted.
+
+    Examples
+    --------
+    >>> import cvxprivacy as cpv
+    >>> source = cpv.DiscreteSource.from_counts([[4, 1, 1], [1, 2, 2]])
+    >>> cpv.optimal_intervals(source, [cpv.KAnonymity(5)]).groups
+    ['0', '[1, 2]', '[1, 2]']
+    """
+
+    name = "k_anonymity"
+    survives_merging = survives_company = True  # sizes add
+    counts_records = True
+    words = Words(
+        "every released group has at least {n} records",
+        "least group",
+        "records",
+        at_least=True,
+        definition="k-anonymity: no released group has fewer than k records.",
+        source="P. Samarati, Protecting respondents' identities in microdata release, TKDE 13 "
+        "(2001)",
+        examples=("KAnonymity=5",),
+    )
+    _instead = (
+        "let WholeCounts design the table itself (smallest_group=), or ask a law for RecordEntropy"
+    )
+    k = Parameter(least=1.0, loosens="down", loosest=1.0)
+
+    def __init__(self, k: Real) -> None:
+        self.k = k
+
+    @property
+    def relaxation(self) -> RecordEntropy:
+        """Record entropy, which groups of k records satisfy."""
+        return RecordEntropy(self.k)
+
+    def verdict(self, table: Counts) -> Verdict:
+        sizes = refuse_uncounted(table)
+        sizes = sizes if table.matches is None else table.matches
+        return _at_least(table, sizes, rational(self.k))
+
+    def stated(self, of: Lettering) -> str:
+        number = rf"N({of.observation})"
+        least = rf"{number} \ge {tex(float(self.k))}"
+        return rf"{least} \;\text{{or}}\; {number} = 0 \quad \forall\, {of.observation}"
+
+
+def _at_least(table: Counts, numbers: npt.NDArray[Any], bound: Fraction) -> Verdict:
+    """Return whether the number of each letter that is released is at least k."""
+    values = np.where(numbers > 0, numbers, math.nan)
+    records = Counts(np.asarray(numbers)[None], table.units)  # whole, whatever W weighs
+    return records.of_letters(values, bound, lambda y: rational(numbers[y]) >= bound, at_least=True)
+
+
+def _origins(
+    table: Counts, cells: Cells, bound: Fraction
+) -> tuple[npt.NDArray[np.float64], Callable[[int], bool]]:
+    """Return 2^H(record | x̂) of each letter by what became what, and what decides H ≥ log k.
+
+    Records of one s are alike: n H = Σ_s n_s log(n N_s/n_s), of n in all.
+    """
+    groups: dict[int, Counter[int]] = {}
+    places = zip(cells.letter.tolist(), cells.output.tolist(), strict=True)
+    for (s, y), records in zip(places, common(cells.masses.tolist()), strict=True):
+        groups.setdefault(y, Counter())[s] += records
+    full: Counter[int] = Counter()
+    for group in groups.values():
+        full.update(group)
+    values = np.full(table.joint.shape[1], math.nan)
+    for y, group in groups.items():
+        if n := group.total():
+            nats = math.fsum(k * math.log(full[s] / k) for s, k in group.items() if k)
+            values[y] = n * math.exp(nats / n)
+
+    def decide(y: int) -> bool:
+        n, group = groups[y].total(), groups[y].items()
+        form = [(k, Fraction(n * full[s], k)) for s, k in group if k]
+        return at_least_zero([*form, (-n, bound)])
+
+    return values, decide

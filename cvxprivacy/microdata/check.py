@@ -218,7 +218,7 @@ class Check:
         if self.holds is False:
             return f"{self.stated} holds on average; this draw is beyond it, by chance{at}"
         if self.holds is None and not self.law_of:
-            return f"{self.stated} cannot be decided on a table"
+            return f"{self.stated} cannot be decided on the released table alone"
         return f"{self.stated} holds"
 
     @property

@@ -73,7 +73,7 @@ class DrawnTable:
     >>> table = pd.DataFrame({"age": [30, 30, 40, 40, 50, 50], "ill": list("nnyyny")})
     >>> source = cpv.DiscreteSource.from_table(table, sensitive="ill", key="age")
     >>> measure = cpv.absolute_error(source.x)
-    >>> problem = cpv.MinimumDistortion(source, measure, [cpv.KAnonymity(3)])
+    >>> problem = cpv.MinimumDistortion(source, measure, [cpv.RecordEntropy(3)])
     >>> drawn = cpv.release_table(problem, table, seed=7)
     >>> drawn.frame["age"].tolist(), drawn.holds
     ([30, 30, 30, 40, 50, 50], False)
@@ -368,7 +368,7 @@ def release_table(
     >>> import cvxprivacy as cpv, pandas as pd
     >>> table = pd.DataFrame({"age": [30, 30, 30, 50, 50, 50], "ill": [0, 1, 0, 0, 1, 1]})
     >>> source = cpv.DiscreteSource.from_table(table, sensitive="ill", key="age")
-    >>> problem = cpv.MinimumDistortion(source, cpv.hamming(source.x), [cpv.KAnonymity(3)])
+    >>> problem = cpv.MinimumDistortion(source, cpv.hamming(source.x), [cpv.RecordEntropy(3)])
     >>> released = cpv.release_table(problem, table, seed=1, ensure="table")
     >>> released.holds, released.checks[0].table
     (True, 3.0)

@@ -360,7 +360,8 @@ class PriceOfDeterminism:
     deterministic : Generalisation
         The best intervals that satisfy the criteria each by itself, or the best minimal levels.
     randomised : Solution
-        The optimum over all p(x̂ | x), proved.
+        The optimum over all p(x̂ | x), proved; under what the criteria imply of a law, where they
+        are of tables alone: ``RecordEntropy`` of ``KAnonymity``.
     """
 
     deterministic: Generalisation
@@ -382,11 +383,14 @@ class PriceOfDeterminism:
         assert cost is not None
         share = f" ({self.gap / cost:.1%} of it)" if cost else ""
         kind = "intervals" if self.deterministic.levels is None else "levels"
+        criteria = self.deterministic.criteria
+        of_law = [f"{c.relaxation!r} for {c!r}" for c in criteria if c.of_table]
+        under = f", under {', '.join(of_law)}" if of_law else ""
         return "\n".join(
             [
-                "least distortion under " + ", ".join(map(repr, self.deterministic.criteria)),
+                "least distortion under " + ", ".join(map(repr, criteria)),
                 f"  {'best ' + kind:<16} {cost:.6g} ({len(self.deterministic.outputs)} groups)",
-                f"  {'randomised':<16} {best.value:.6g} ({best.status}, gap {best.gap:.1e})",
+                f"  {'randomised':<16} {best.value:.6g} ({best.status}, gap {best.gap:.1e}){under}",
                 f"  {kind + ' add':<16} {self.gap:.6g}{share}",
             ]
         )
@@ -406,7 +410,9 @@ def price_of_determinism(
     After the claim of Rebollo-Monedero et al. 2010, that post-randomisation does what no partition
     can: both minimise E d(X, X̂) subject to the same criteria per released letter.  The partitions
     searched are intervals, each satisfying the criteria by itself, or the minimal levels of
-    hierarchies; the difference is an upper bound of what determinism alone costs.
+    hierarchies; the difference is an upper bound of what determinism alone costs.  For
+    ``KAnonymity(k)``, which is of tables, randomisations satisfy ``RecordEntropy(k)``: the same of
+    partitions.
 
     Parameters
     ----------
@@ -437,7 +443,8 @@ def price_of_determinism(
     Examples
     --------
     Four ages of ten persons each, and k = 20.  The best intervals join two ages each, which moves
-    every second person by one; a randomisation keeps the same promise for half of that:
+    every second person by one; a randomisation that leaves as open whose record it was, though its
+    groups may be smaller, does so for half of that:
 
     >>> import cvxprivacy as cpv
     >>> source = cpv.DiscreteSource.from_counts([[9, 8, 2, 1], [1, 2, 8, 9]])
@@ -452,5 +459,6 @@ def price_of_determinism(
         best = optimal_intervals(source, criteria, distortion=distortion, units=units)
     else:
         best = full_domain(source, hierarchies, criteria, distortion=distortion, units=units)
-    problem = MinimumDistortion(source, distortion, criteria, units=units)
+    of_law = [criterion.relaxation for criterion in criteria]
+    problem = MinimumDistortion(source, distortion, of_law, units=units)
     return PriceOfDeterminism(best, problem.solve(**solve))

@@ -493,10 +493,14 @@ def counted(source: DiscreteSource, joint: np.ndarray) -> np.ndarray:
 
 
 def grouped_table(source: DiscreteSource, counts: np.ndarray, units: str) -> Counts:
-    """Return groups of the records of a source, of which those are counted where that may be."""
+    """Return groups of the records of a source, of which those are counted where that may be.
+
+    Key letters are not parted: each record of a group is as likely as any other.
+    """
     countable = source.records is not None and not source.weighted
     masses = counted(source, source.joint).sum(axis=1)
-    return Counts(counts, units, masses, counts.sum(axis=0) if countable else None)
+    sizes = counts.sum(axis=0) if countable else None
+    return Counts(counts, units, masses, sizes, origins=sizes)
 
 
 def allowed(

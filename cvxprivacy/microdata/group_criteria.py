@@ -7,37 +7,24 @@ They recode tables, as :func:`cvxprivacy.full_domain` does, and are judged by
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
 from cvxprivacy.criteria import Criterion
-from cvxprivacy.criteria.base import Words
+from cvxprivacy.criteria.base import TableCriterion, Words
 from cvxprivacy.criteria.counts import Counts, Verdict, observed_laws
 from cvxprivacy.criteria.decisions import common, within
-from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray, Real, rational
 from cvxprivacy.microdata.measures import distinct_diversity, likeness, recursive_diversity
-from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.parameter import Parameter
-from cvxprivacy.programs.side_conditions import Rule
 from cvxprivacy.validation import integer
 
 __all__ = ["BetaLikeness", "DistinctDiversity", "RecursiveDiversity"]
 
 
-class _OfGroups(Criterion):
-    """A criterion that speaks of each group of a table, and of no channel."""
-
-    def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
-        problem = f"{type(self).__name__} is decided on tables alone"
-        remedy = "use it in full_domain, optimal_intervals or audit"
-        raise InputError("criteria", problem, remedy)
-
-
-class DistinctDiversity(_OfGroups):
+class DistinctDiversity(TableCriterion):
     """Every group has at least ℓ different values of W: distinct ℓ-diversity.
 
     Machanavajjhala, Kifer, Gehrke and Venkitasubramaniam, *ℓ-diversity*, ACM TKDD 1(1), 2007.
@@ -79,7 +66,7 @@ class DistinctDiversity(_OfGroups):
         return Verdict.of_letters(met, values, at_least=True)
 
 
-class RecursiveDiversity(_OfGroups):
+class RecursiveDiversity(TableCriterion):
     """r₁ < c (r_ℓ + … + r_m) in every group: recursive (c, ℓ)-diversity.
 
     r₁ ≥ r₂ ≥ … are the records of its values of W.  Machanavajjhala, Kifer, Gehrke and
@@ -125,7 +112,7 @@ class RecursiveDiversity(_OfGroups):
         return table.of_letters(values, bound, decide)
 
 
-class BetaLikeness(_OfGroups):
+class BetaLikeness(TableCriterion):
     """(p(w | x̂) − p(w))/p(w) ≤ β for every value w in every group; or enhanced β-likeness.
 
     Cao and Karras, *Publishing microdata with a robust privacy guarantee*, PVLDB 5(11), 2012.

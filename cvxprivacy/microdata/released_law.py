@@ -163,13 +163,11 @@ class ReleasedLaw:
     @cached_property
     def _counts(self) -> Counts:
         """The law as a table, in floats: what criteria measure of it."""
-        sizes = None
+        origins, there = None, self.joint.sum(axis=0) > _NOTHING
         if self.source.records is not None:  # N e^−D(p(s | x̂) ‖ p(s)), s what the encoder sees
-            sizes = self.source.records * np.exp(-self._of_letters())
-        there = self.joint.sum(axis=0) > _NOTHING
+            origins = self.source.records * np.exp(-self._of_letters())[there]
         joint = self.joint[:, there]
-        sizes = None if sizes is None else sizes[there]
-        return Counts(joint, self.units, self.joint.sum(axis=1), sizes)
+        return Counts(joint, self.units, self.joint.sum(axis=1), origins=origins)
 
     def _of_letters(self) -> FloatArray:
         """Return D(p(s | x̂) ‖ p(s)) of each output, in nats; 0 where it has no mass."""

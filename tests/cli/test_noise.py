@@ -99,7 +99,7 @@ def test_parquet_stays_parquet(here):
     [
         ("--bins", "income=10"), ("--group", "income=g.csv"), ("--hierarchy", "income=h.csv"),
         ("--level", "income=1"), ("--top", "income=2"), ("--cells", 9), ("--weights", "rent"),
-        ("--distortion", "income=ordinal"), ("--criterion", "KAnonymity=5"),
+        ("--distortion", "income=ordinal"), ("--criterion", "RecordEntropy=5"),
         ("--leakage", "chi-squared"), ("--missing", "drop"), ("--encoder", "wx"),
         ("--channel", "c.json"), ("--problem-out", "r.toml"), ("--row-id", "id"),
     ],

@@ -24,6 +24,7 @@ from tests.cli.runner import (
     SEX,
     Terminal,
     command,
+    left_open,
     loaded,
     people,
     refused,
@@ -205,8 +206,9 @@ OPTIONS = [  # option, value, what the message says
     *(("--criterion", v, w) for v, w in (("TCloseness=1:far", "far"), ("PerLetter=1", "measure"),
       ("PerLetter=1:nope", "nope"), ("PerLetter=1:sibson", "sibson:NUMBER"),
       ("PerLetter=1:sibson:x", "'x'"), ("PerLetter=1:chi-squared:2", "write chi-squared"),
-      ("KAnonymity=3:emd", "emd"), ("PerLetter=1:sibson:1", "> 1"))),
-    ("--criterion", "KAnonymity=0.5", "0.5"), ("--criterion", "KAnonymity=1000", "300"),
+      ("RecordEntropy=3:emd", "emd"), ("PerLetter=1:sibson:1", "> 1"))),
+    ("--criterion", "RecordEntropy=0.5", "0.5"), ("--criterion", "RecordEntropy=1000", "300"),
+    ("--criterion", "KAnonymity=5", "ask a law for RecordEntropy"),
     ("--criterion", "KeepProbability=2", "2"), ("--criterion", "LDiversity=3", "2"),
     *(("--budget", v, v) for v in ("-1", "nan", "inf", "x")),
     *(("--seed", v, v) for v in ("-1", "1.5", "x")),
@@ -329,7 +331,7 @@ def test_account_numbers_longer_than_a_machine_word(options, here):
 
 RULES = [("LeakageCap", 0.01), ("TCloseness", 0.05), ("LDiversity", 1.9), ("DeltaDisclosure", 0.3),
          ("LocalPrivacy", 0.5), ("MaximalLeakage", 0.2), ("KeepProbability", 0.1),
-         ("PreserveMarginal",), ("KAnonymity", 100)]  # fmt: skip
+         ("PreserveMarginal",), ("RecordEntropy", 100)]  # fmt: skip
 MEASURED = [
     ("TCloseness=0.2:emd", cpv.TCloseness(0.2, "emd")),
     ("TCloseness=0.2:tv", cpv.TCloseness(0.2, "tv")),
@@ -419,7 +421,7 @@ def counted_given_x(name="o.csv"):
 def test_what_an_encoder_of_w_tells_who_knows_the_key_is_told(merge, here):
     """On the law by its certificate's own channel, and on the table by its rows."""
     how = [*BOTH, "--encoder", "wx", "--seed", 1, "--out", "o.csv", "--report", "a.json"]
-    how += ["--criterion", "KAnonymity=30", "--ensure", "table"] if merge else []
+    how += ["--criterion", "RecordEntropy=30", "--ensure", "table"] if merge else []
     summary = report("release", "t.csv", *how, "--channel", "c.json", "--report", "a.html")
     informed = summary["informed"]
     assert informed["before"] == pytest.approx(summary["risk_before"], abs=1e-9)
@@ -582,27 +584,31 @@ def test_an_interrupt_releases_what_is_proved_and_says_so_in_a_line(here):
 # ---- the drawn table ---------------------------------------------------------------------
 
 RARE = ("--sensitive", "ill", "--key", "age,sex", "--bins", "age=10")
-ASKED = ("--criterion", "KAnonymity=30", "--criterion", "TCloseness=0.05")
+ASKED = ("--criterion", "RecordEntropy=30", "--criterion", "TCloseness=0.05")
 
 
 def audited(name, code):
-    """Return what the audit of a released file says of the criteria, and how it ended."""
-    criteria = report("audit", "t.csv", name, *RARE, *ASKED, "--bootstrap", 0, code=code)[
-        "criteria"
-    ]
-    return {entry["criterion"]: (entry["letters"], entry["records"]) for entry in criteria}
+    """Return what the audit of a released file says of the last one asked, and how it ended."""
+    how = ("audit", "t.csv", name, *RARE, *ASKED[2:], "--bootstrap", 0)
+    (entry,) = report(*how, code=code)["criteria"]
+    return {entry["criterion"]: (entry["letters"], entry["records"])}
 
 
 def test_a_table_that_breaks_what_was_asked_is_told_and_mended(here):
-    """Its law does not; an audit of the file counts the same groups."""
+    """Its law does not; an audit of the file counts the same groups, and who joins the rows."""
     how = ("release", "t.csv", *RARE, *ASKED, "--seed", 1)
     summary = report(*how, "--out", "o.csv", "--problem-out", "r.toml", code=1)
     assert summary["status"] == "certified"
     counted = {
         c["criterion"]: (c["table"]["groups"], c["table"]["records"]) for c in summary["checks"]
     }
+    entropy = counted.pop("RecordEntropy(30)")
+    sizes = Counter((row["age"], row["sex"]) for row in rows("o.csv"))
+    broken = [y for y, k in left_open().items() if k < 30 - 1e-9]
+    assert entropy == (len(broken), sum(sizes[y] for y in broken))
     assert counted == audited("o.csv", code=1)
-    assert any(groups for groups, _ in counted.values())
+    assert entropy[0]
+    assert all(groups for groups, _ in counted.values())
     assert any("--ensure table" in note for note in summary["notes"])
     assert "merged" not in summary
     text = say(*how, "--out", "o2.csv", code=1).out
@@ -625,12 +631,11 @@ def test_a_table_that_breaks_what_was_asked_is_told_and_mended(here):
 def test_what_is_checked_is_what_is_written_record_by_name_too(here):
     """Whatever columns are read for the report, by name or by place."""
     for name, more in (("o.csv", ()), ("n.csv", ("--no-untouched",))):
-        named = ("--row-id", "id", "--seed", 3, "--criterion", "KAnonymity=30")
+        named = ("--row-id", "id", "--seed", 3, "--criterion", "RecordEntropy=30")
         summary = report("release", "t.csv", *RARE, *named, *more, "--out", name, code=1)
-        sizes = Counter((row["age"], row["sex"]) for row in rows(name))
-        table = summary["checks"][0]["table"]
-        assert table["value"] == min(sizes.values())
-        assert table["groups"] == sum(size < 30 for size in sizes.values())
+        left, table = left_open(name), summary["checks"][0]["table"]
+        assert table["value"] == pytest.approx(min(left.values()))
+        assert table["groups"] == sum(k < 30 - 1e-9 for k in left.values())
     assert Path("o.csv").read_bytes() == Path("n.csv").read_bytes()
 
 
@@ -639,7 +644,7 @@ def test_what_cannot_be_mended_ends_with_the_code_of_what_is_infeasible(here, mo
 
     monkeypatch.setattr(merging._Groups, "merge", lambda self, group: False)
     how = ("release", "t.csv", *RARE, *ASKED, "--seed", 1, "--out", "o.csv", "--ensure", "table")
-    refused(*how, code=3, pieces=["the drawn table breaks", "KAnonymity(30)"])
+    refused(*how, code=3, pieces=["the drawn table breaks", "RecordEntropy(30)"])
 
 
 @pytest.mark.parametrize(

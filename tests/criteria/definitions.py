@@ -72,7 +72,7 @@ def _satisfied(problem, solution, criterion) -> bool:
             )
             or criterion.l == 1
         )
-    if kind == "KAnonymity":
+    if kind == "RecordEntropy":
         # every record of a cell that the encoder sees is released alike
         rows = []
         for s, column in enumerate(problem.alphabet.law.T):

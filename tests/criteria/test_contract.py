@@ -34,6 +34,7 @@ RULES = {
     "emd": cpv.TCloseness(Fraction(1, 10), "emd"),
     "l": cpv.LDiversity(Fraction(19, 10)),
     "k": cpv.KAnonymity(26),
+    "entropy": cpv.RecordEntropy(30),
     "delta": cpv.DeltaDisclosure(Fraction(1, 4)),
     "lip": cpv.LocalInformationPrivacy(Fraction(1, 4)),
     "pml": cpv.PointwiseMaximalLeakage(Fraction(1, 4)),
@@ -58,6 +59,7 @@ OF_MOVES = (  # which a release of everything as it is satisfies
     *(cpv.KeepProbability, cpv.ForbiddenMoves, cpv.PreserveMarginal),
     *(cpv.MarginalDistance, cpv.PreserveMean, cpv.Linear),
 )
+STATED = [name for name in RULES if not RULES[name].of_table]  # in convex programs
 CHANCES = ("ldp", "metric", "but for", "maximal", "keep")  # of which no table tells
 TABLES = 30
 
@@ -103,10 +105,14 @@ def test_other_constraints_claim_nothing(name):
         "survives_company",
         "survives_informed_encoder",
         "on_average",
+        "of_table",
         "words",
         "loosens",
     ):
         assert getattr(mine, claim) == getattr(rule, claim)
+    assert type(mine.relaxation) in (type(mine), type(rule.relaxation))
+    assert other.relaxation is other
+    assert not other.of_table
     assert not other.survives_merging
     assert not other.survives_company
     assert not other.survives_informed_encoder
@@ -117,7 +123,7 @@ def test_other_constraints_claim_nothing(name):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", some_at_length(RULES, 10))
+@pytest.mark.parametrize("name", some_at_length(STATED, 10))
 def test_the_same_rows_have_the_same_value_and_price(name):
     solved = {}
     for rule in (RULES[name], renamed(RULES[name]), restated(RULES[name])):
@@ -130,7 +136,9 @@ def test_the_same_rows_have_the_same_value_and_price(name):
         assert max(first.lower, other.lower) <= min(first.upper, other.upper)
 
 
-@pytest.mark.parametrize("name", some_at_length([name for name in RULES if RULES[name].loosens], 8))
+@pytest.mark.parametrize(
+    "name", some_at_length([name for name in STATED if RULES[name].loosens], 8)
+)
 def test_a_number_loosens_the_way_that_it_says(name):
     rule = RULES[name]
     share = Fraction(21, 20) if rule.loosens == "up" else Fraction(20, 21)
@@ -138,7 +146,7 @@ def test_a_number_loosens_the_way_that_it_says(name):
     assert loose.upper < tight.lower - 1e-6  # strictly: it binds, so that this could fail
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", STATED)
 def test_no_number_of_a_program_moves_unseen(name):
     problem = problem_of(restated(RULES[name]))
     document = json.loads(json.dumps(problem.program.to_dict()))
@@ -222,6 +230,18 @@ def informs_at_most(columns, masses, bound, *, uniform=False):
     return value**n <= most
 
 
+def leaves_open(drawn, least):
+    """Tell whether Π (n N(x)/n(x))^n(x) ≥ k^n of each group: H of the record in whole powers."""
+    moves = drawn.sum(axis=0)
+    for column in moves.T.tolist():
+        n, value = sum(column), Fraction(1)
+        for part, full in zip(column, moves.sum(axis=1).tolist(), strict=True):
+            value *= Fraction(n * full, part) ** part if part else 1
+        if value < Fraction(least) ** n:
+            return False
+    return True
+
+
 def given_x_at_most(drawn, bound):
     """Tell whether Π (N(w, x, x̂) N(x) / N(w, x) N(x, x̂))^N ≤ 2^(bound N)."""
     n, most = power_of_two(Fraction(bound) * int(drawn.sum()))
@@ -279,6 +299,7 @@ def judged(name, drawn):
             math.prod(Fraction(sum(g), j) ** j for j in g if j) >= bound ** sum(g) for g in groups
         ),
         "k": lambda: all(sum(g) >= bound for g in groups),
+        "entropy": lambda: leaves_open(drawn, bound),
         "pml": lambda: all(below(max(r), bound) for r in ratios),
         "delta": lambda: all(
             min(r) > 0 and below(max(r), bound) and below(1 / min(r), bound) for r in ratios
@@ -314,7 +335,7 @@ def test_verdicts_are_those_of_the_definition_in_rationals(name):
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "name", [name for name in RULES if name not in (*CHANCES, "k", "capacity", "conditional")]
+    "name", [name for name in STATED if name not in (*CHANCES, "capacity", "conditional")]
 )
 def test_rows_alone_give_the_same_verdict_or_none(name):
     undecided = 0
@@ -375,16 +396,81 @@ def test_rows_of_what_x_cannot_tell_do_not_judge_a_table():
     assert broken
 
 
-def test_rows_of_k_anonymity_are_of_the_law():
-    """A group is as good as H(record | x̂) of the law, in which its letters' records are alike."""
-    for drawn in tables(4, 20):
-        holds, moves = [], drawn.sum(axis=0)
-        original = moves.sum(axis=1)
-        for column in moves.T:
-            p, q = column / max(column.sum(), 1), original / original.sum()
-            divergence = sum(a * math.log(a / b) for a, b in zip(p, q, strict=True) if a)
-            holds.append(not column.sum() or moves.sum() * math.exp(-divergence) >= 26)
-        assert restated(RULES["k"]).verdict(counted(drawn)).holds is all(holds)
+def test_groups_of_k_leave_k_records_open_and_not_the_other_way_round():
+    """Each group by itself, and where what became what is not known, its size decides or nothing.
+
+    H = log n + Σ (n_x/n) log(N_x/n_x) ≥ log n.
+    """
+    larger = 0
+    for drawn in tables(4):
+        sizes = drawn.sum(axis=(0, 1))
+        for k in {*sizes[sizes > 0].tolist()}:
+            of_groups = cpv.KAnonymity(k).verdict(counted(drawn))
+            of_records = cpv.RecordEntropy(k).verdict(counted(drawn))
+            assert (of_records.met >= of_groups.met).all()
+            assert (of_records.met | of_records.broken).all()
+            larger += int((of_records.met & of_groups.broken).sum())
+            assert cpv.KAnonymity(k).relaxation == cpv.RecordEntropy(k)
+            alone = cpv.RecordEntropy(k).verdict(Counts.of_records(drawn.sum(axis=1)))
+            assert (alone.met == (of_groups.met | (sizes == 0))).all()
+            assert not alone.broken.any()
+            assert alone.values is None
+    assert larger
+
+
+def test_of_a_release_without_chance_the_two_are_one():
+    for number, drawn in enumerate(tables(6)):
+        moves = np.zeros_like(drawn)
+        for x, y in enumerate([0, number % 2, 2 * (number % 3 > 0)]):
+            moves[:, x, y] += drawn.sum(axis=2)[:, x]
+        sizes = moves.sum(axis=(0, 1))
+        for k in {*sizes[sizes > 0].tolist()}:
+            for rule in (cpv.KAnonymity(k), cpv.RecordEntropy(k)):
+                verdict = rule.verdict(counted(moves))
+                assert verdict.met.tolist() == [not n or n >= k for n in sizes.tolist()]
+                assert verdict.value == pytest.approx(min(sizes[sizes > 0]))
+
+
+def test_the_words_of_both_are_those_of_each():
+    of_groups, of_records = (rule(5).in_words() for rule in (cpv.KAnonymity, cpv.RecordEntropy))
+    assert of_groups.asks == "every released group has at least 5 records"
+    assert of_records.asks == (
+        "given what is released, the record that it came from is as uncertain as 5 equally likely "
+        "records, or more"
+    )
+    assert "group" not in of_records.asks + of_records.quantity
+    assert "may have fewer records" in of_records.definition
+
+
+def test_company_may_break_what_records_leave_open():
+    """One of a thousand alike is released alone, then with one that is like no other."""
+    rule = cpv.RecordEntropy(500)
+    for joined, holds, left in ((0, True, 1000), (1, False, 2 * math.sqrt(1000))):
+        moves = np.zeros((1, 3, 3), int)
+        moves[0, 0] = 1, 999, 0
+        moves[0, 1:, 1:] = [[1 - joined, 0], [0, 5]]
+        moves[0, 1, 0] = joined
+        verdict = rule.verdict(counted(moves))
+        assert verdict.met[0] == holds
+        assert verdict.values[0] == pytest.approx(left)
+    assert not rule.survives_company
+
+
+def test_what_is_of_tables_is_refused_by_programs():
+    source = cpv.DiscreteSource.from_counts([[4, 1], [1, 4]])
+    rules = [cpv.TCloseness(1), cpv.KAnonymity(5)]
+    for call in (
+        lambda: cpv.MinimumDistortion(source, cpv.hamming(2), rules),
+        lambda: cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.2, criteria=rules),
+        lambda: cpv.RateDistortionEquivocation(source, cpv.hamming(2), 0.5, criteria=rules),
+        lambda: cpv.WholeCounts(source, cpv.hamming(2), rules),
+    ):
+        with pytest.raises(cpv.InputError) as caught:
+            call()
+        assert caught.value.argument == "criteria"
+        assert caught.value.problem == "KAnonymity is decided on tables alone"
+        for piece in ("WholeCounts", "smallest_group=", "RecordEntropy"):
+            assert piece in caught.value.remedy
 
 
 # ---- measures ----------------------------------------------------------------------------

@@ -33,7 +33,7 @@ def far(n: int) -> np.ndarray:
 MAKE = {
     "t": lambda rng, s, n: cpv.TCloseness(rng.uniform(0.001, 0.3)),
     "l": lambda rng, s, n: cpv.LDiversity(1 + (2 ** s.entropy() - 1) * rng.uniform(0.3, 0.98)),
-    "k": lambda rng, s, n: cpv.KAnonymity(int(rng.integers(2, max(3, s.records // 2)))),
+    "k": lambda rng, s, n: cpv.RecordEntropy(int(rng.integers(2, max(3, s.records // 2)))),
     "delta": lambda rng, s, n: cpv.DeltaDisclosure(rng.uniform(0.05, 1.0)),
     "cap": lambda rng, s, n: cpv.LeakageCap(rng.uniform(0.1, 0.9) * s.information()),
     "capacity": lambda rng, s, n: cpv.CapacityCap(rng.uniform(0.1, 0.9) * s.information()),
@@ -130,7 +130,7 @@ STATED = {
         ],
     ),
     "k": (
-        cpv.KAnonymity(60),
+        cpv.RecordEntropy(60),
         lambda k, j, w, x: [
             cp.sum(
                 cp.rel_entr(
@@ -217,7 +217,7 @@ def test_records_are_what_the_encoder_sees_of_them():
     source = cpv.DiscreteSource.from_counts([[10, 10], [10, 10], [1, 1]])
     by_w = np.array([[[0, 1, 1]] * 2, [[1, 0, 1]] * 2, [[1, 1, 0]] * 2])
     d = cpv.Distortion(by_w, outputs=[0, 1, 2])
-    problem = cpv.MinimumDistortion(source, d, [cpv.KAnonymity(30)], encoder="wx")
+    problem = cpv.MinimumDistortion(source, d, [cpv.RecordEntropy(30)], encoder="wx")
     solution = problem.solve()
     assert solution.value > 0.1
     assert satisfied(problem, solution, problem.criteria[0])
@@ -260,7 +260,7 @@ def test_no_leakage_at_all_is_a_linear_program(criterion):
 
 
 @pytest.mark.parametrize(
-    "criterion", [cpv.LocalPrivacy(0), cpv.MaximalLeakage(0), cpv.KAnonymity(127)], ids=repr
+    "criterion", [cpv.LocalPrivacy(0), cpv.MaximalLeakage(0), cpv.RecordEntropy(127)], ids=repr
 )
 def test_nothing_but_a_constant_is_left(criterion):
     solution = least(criterion)
@@ -273,7 +273,7 @@ def test_nothing_but_a_constant_is_left(criterion):
     "criterion",
     [
         cpv.LDiversity(1),
-        cpv.KAnonymity(1),
+        cpv.RecordEntropy(1),
         cpv.TCloseness(10),
         cpv.DeltaDisclosure(10),
         cpv.LeakageCap(10),
@@ -297,7 +297,7 @@ def test_what_asks_for_nothing_costs_nothing(criterion):
 
 REFUSED = [  # a criterion that does not fit the problem, or is none; argument, value, place
     (lambda: cpv.LDiversity(3.5), "l", 3.5, None),
-    (lambda: cpv.KAnonymity(128), "k", 128.0, None),
+    (lambda: cpv.RecordEntropy(128), "k", 128.0, None),
     (lambda: cpv.KeepProbability(np.full(3, 0.5)), "p", UNSAID, None),
     (lambda: cpv.ForbiddenMoves(np.zeros((3, 4), bool)), "mask", UNSAID, None),
     (lambda: cpv.ForbiddenMoves(np.zeros((4, 4))), "mask", UNSAID, None),
@@ -308,7 +308,7 @@ REFUSED = [  # a criterion that does not fit the problem, or is none; argument, 
     (lambda: cpv.TCloseness(-0.1), "t", -0.1, None),
     (lambda: cpv.MarginalDistance(-0.1), "t", -0.1, None),
     (lambda: cpv.LDiversity(0.5), "l", 0.5, None),
-    (lambda: cpv.KAnonymity(0), "k", 0.0, None),
+    (lambda: cpv.RecordEntropy(0), "k", 0.0, None),
     (lambda: cpv.DeltaDisclosure(math.nan), "delta", math.nan, None),
     *((lambda v=v: cpv.LocalPrivacy(v), "epsilon", v, None) for v in (-1, 1e4)),
     (lambda: cpv.MaximalLeakage(math.inf), "b", math.inf, None),
@@ -331,9 +331,9 @@ def test_what_is_no_criterion(make, argument, value, where):
 def test_records_are_needed_for_anonymity():
     source = cpv.DiscreteSource(COUNTS / COUNTS.sum())
     with pytest.raises(cpv.InputError, match="no number of records.*from_counts"):
-        cpv.MinimumDistortion(source, ORDINAL, [cpv.KAnonymity(2)])
+        cpv.MinimumDistortion(source, ORDINAL, [cpv.RecordEntropy(2)])
     expected = cpv.DiscreteSource(COUNTS / COUNTS.sum(), records=127)
-    referee.check(cpv.MinimumDistortion(expected, ORDINAL, [cpv.KAnonymity(60)]).solve())
+    referee.check(cpv.MinimumDistortion(expected, ORDINAL, [cpv.RecordEntropy(60)]).solve())
 
 
 @pytest.mark.parametrize("criterion", [cpv.MaximalLeakage, cpv.LocalPrivacy])

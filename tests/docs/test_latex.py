@@ -57,7 +57,7 @@ def test_every_measure_and_criterion_is_among_them():
     text = " ".join(map(repr, PROBLEMS.values())) + " ".join(PROBLEMS)
     for measure in MEASURES.keys() - {"MutualInformation"}:  # which is all others'
         assert measure in text, measure
-    for name in ("KAnonymity", "DeltaDisclosure", "MaximalLeakage", "PreserveMarginal"):
+    for name in ("RecordEntropy", "DeltaDisclosure", "MaximalLeakage", "PreserveMarginal"):
         assert name in text
 
 
@@ -201,8 +201,8 @@ def test_where_w_is_x_it_is_called_so():
 
 
 def test_rules_of_each_letter_say_so():
-    for name in ("t-closeness", "l-diversity", "k-anonymity", "delta", "local", "keep", "forbidden",
-                 "marginal"):  # fmt: skip
+    for name in ("t-closeness", "l-diversity", "record entropy", "delta", "local", "keep",
+                 "forbidden", "marginal"):  # fmt: skip
         assert r"\forall" in instances.CRITERIA[name].latex, name
     for name in ("leakage", "maximal", "mean", "linear"):
         assert r"\forall" not in instances.CRITERIA[name].latex, name

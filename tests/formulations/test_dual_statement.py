@@ -33,7 +33,7 @@ MEASURES = [
     L.Sibson(2), L.Maximal(),
 ]  # fmt: skip
 DECODED = [
-    cpv.TCloseness(0.4), cpv.DeltaDisclosure(2.0), cpv.LDiversity(1.1), cpv.KAnonymity(1.5),
+    cpv.TCloseness(0.4), cpv.DeltaDisclosure(2.0), cpv.LDiversity(1.1), cpv.RecordEntropy(1.5),
     cpv.MaximalLeakage(1.4), cpv.KeepProbability(0.3), cpv.PreserveMarginal(),
     cpv.TCloseness(0.5, distance="emd"), cpv.TCloseness(0.5, distance="tv"),
     cpv.PerLetter(L.GuessingProbability(), 0.8), cpv.PointwiseMaximalLeakage(1.5),

@@ -44,7 +44,7 @@ REFUSED = [  # options; argument, value, place
         {"criteria": [cpv.KeepProbability([0.1] * 3)], "side_information": "decoder"},
         "p", UNSAID, None,
     ),
-    ({"criteria": [cpv.KAnonymity(2)], "side_information": "both"}, "source", UNSAID, None),
+    ({"criteria": [cpv.RecordEntropy(2)], "side_information": "both"}, "source", UNSAID, None),
 ]  # fmt: skip
 
 

@@ -170,7 +170,7 @@ def test_criteria_hold_for_every_letter_and_z(case, encoder):
         (cpv.TCloseness(learned + 0.05), 1e-4),
         (cpv.LDiversity(math.exp(diverse - 0.05)), -1e-3),
         (cpv.DeltaDisclosure(delta + 0.2), 1e-4),
-        (cpv.KAnonymity(0.6 * fewest), -1e-2),
+        (cpv.RecordEntropy(0.6 * fewest), -1e-2),
     ):
         options = {"side_information": case, "encoder": encoder, "minimize": "distortion"}
         problem = rde(source, d, criteria=[criterion], **options)
@@ -217,11 +217,11 @@ def test_record_level_anonymity_counts_the_records_of_each_z():
     source = cpv.DiscreteSource.from_counts(counts)
     for case in ("decoder", "both"):
         with pytest.raises(cpv.InputError, match=r"9 exceeds the 8 records with Z = 1"):
-            rde(source, cpv.hamming(2), side_information=case, criteria=[cpv.KAnonymity(9)])
-        k = cpv.KAnonymity(8)
+            rde(source, cpv.hamming(2), side_information=case, criteria=[cpv.RecordEntropy(9)])
+        k = cpv.RecordEntropy(8)
         problem = rde(source, cpv.hamming(2), 0.5, side_information=case, criteria=[k])
         assert problem.solve().status == "certified"
-    assert rde(source, cpv.hamming(2), 0.5, criteria=[cpv.KAnonymity(40)]).solve().value >= 0
+    assert rde(source, cpv.hamming(2), 0.5, criteria=[cpv.RecordEntropy(40)]).solve().value >= 0
 
 
 @pytest.mark.long
@@ -380,7 +380,7 @@ def test_weights_of_records_and_several_columns_of_side_information():
         for source in (weighed, counted)
     )
     assert one.value == pytest.approx(other.value, abs=2e-9)
-    k = [cpv.KAnonymity(2)]
+    k = [cpv.RecordEntropy(2)]
     with pytest.raises(cpv.InputError, match="weighted records cannot be counted"):
         rde(weighed, cpv.hamming(weighed.x), 0.3, side_information="both", criteria=k)
 

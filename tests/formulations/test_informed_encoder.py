@@ -29,7 +29,7 @@ RULES = {
     "marginal": cpv.PreserveMarginal(),
     "mean": cpv.PreserveMean([0.0, 1.0, 3.0]),
     "linear": cpv.Linear([[0, 1, 1], [0, 0, 1], [0, 0, 0]], 0.2),
-    "k": cpv.KAnonymity(8),
+    "k": cpv.RecordEntropy(8),
     "perfect": cpv.PerfectPrivacy(),
     "local": cpv.LocalInformationPrivacy(1.5),
 }

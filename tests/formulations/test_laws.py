@@ -161,7 +161,7 @@ CRITERIA = [
     cpv.TCloseness(0.05),
     cpv.TCloseness(0.1, "tv"),
     cpv.LDiversity(2.4),
-    cpv.KAnonymity(20),
+    cpv.RecordEntropy(20),
     cpv.DeltaDisclosure(0.4),
     cpv.PointwiseMaximalLeakage(0.3),
     cpv.LeakageCap(0.02),
@@ -441,10 +441,10 @@ def test_refusals_say_under_which_law() -> None:
     few = cpv.DiscreteSource.from_counts([[3, 1], [1, 3]])
     many = cpv.DiscreteSource.from_counts([[30, 10], [10, 30]])
     with pytest.raises(cpv.InputError, match="8 records, under 2025"):
-        cpv.MinimumDistortion(many, HAMMING, [cpv.KAnonymity(20)], laws={"2025": few})
+        cpv.MinimumDistortion(many, HAMMING, [cpv.RecordEntropy(20)], laws={"2025": few})
     curve = cpv.frontier(
-        cpv.MinimumDistortion(many, HAMMING, [cpv.KAnonymity(2)], laws={"2025": few}),
-        "k_anonymity", points=[2.0, 5.0],
+        cpv.MinimumDistortion(many, HAMMING, [cpv.RecordEntropy(2)], laws={"2025": few}),
+        "record_entropy", points=[2.0, 5.0],
     )  # fmt: skip
     assert curve.outer(3.0) <= curve.inner(3.0)
 

@@ -474,7 +474,8 @@ def test_what_whole_counts_do_not_take_is_refused():
     refused(made(of=weighted, distortion=cpv.hamming(weighted.x)), "source")
     refused(made(smallest_group=25), "smallest_group", value=25)
     refused(made(smallest_group=0), "smallest_group")
-    refused(made(cpv.KAnonymity(5)), "criteria", "smallest_group=", where="k_anonymity")
+    refused(made(cpv.KAnonymity(5)), "criteria", "smallest_group=")
+    refused(made(cpv.RecordEntropy(5)), "criteria", "smallest_group=", where="record_entropy")
     name = "delta_disclosure"
     refused(made(cpv.DeltaDisclosure(1)), "criteria", 'encoder="wx"', where=name)
     for rule in (cpv.LocalPrivacy(1), cpv.MaximalLeakage(1), cpv.MarginalDistance(0.1)):

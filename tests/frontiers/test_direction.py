@@ -58,7 +58,7 @@ RULES = [  # each with a number at which the direction used to be guessed wrongl
     (PAIR, cpv.TCloseness(300, GROUND), (1.0, 150.0)),
     (PAIR, UnsureAtLeast(0.1), (0.15, 0.49)),
     (PAIR, cpv.PointwiseMaximalLeakage(40), (0.02, 0.6)),
-    (COUNTED, cpv.KAnonymity(1), (20.0, 79.0)),
+    (COUNTED, cpv.RecordEntropy(1), (20.0, 79.0)),
     (BIT, cpv.LocalPrivacy(30), (0.1, 4.0)),
     (PAIR, cpv.TCloseness(100), (0.001, 0.4)),
     (PAIR, cpv.PerLetter(cpv.leakage.EarthMover(GROUND), 200), (1.0, 150.0)),
@@ -117,13 +117,15 @@ def test_a_loosest_value_without_a_direction_is_refused():
 @pytest.mark.long
 def test_a_conflict_is_searched_the_way_that_is_declared():
     """At k = 38 all must look alike, which the cap on distortion forbids; k would have to fall."""
-    rules = [cpv.KAnonymity(79), cpv.Linear([[0, 1, 1], [1, 0, 1], [1, 1, 0]], 0.3)]
-    with pytest.raises(cpv.InfeasibleError, match="k_anonymity would have to be at most") as caught:
+    rules = [cpv.RecordEntropy(79), cpv.Linear([[0, 1, 1], [1, 0, 1], [1, 1, 0]], 0.3)]
+    with pytest.raises(
+        cpv.InfeasibleError, match="record_entropy would have to be at most"
+    ) as caught:
         cpv.PrivacyDistortion(COUNTED, cpv.hamming(3), criteria=rules).solve()
-    most = caught.value.extremes["k_anonymity"]
-    rules[0] = cpv.KAnonymity(most)
+    most = caught.value.extremes["record_entropy"]
+    rules[0] = cpv.RecordEntropy(most)
     assert cpv.PrivacyDistortion(COUNTED, cpv.hamming(3), criteria=rules).solve().value >= 0
-    rules[0] = cpv.KAnonymity(most * 1.01)
+    rules[0] = cpv.RecordEntropy(most * 1.01)
     with pytest.raises(cpv.InfeasibleError):
         cpv.PrivacyDistortion(COUNTED, cpv.hamming(3), criteria=rules).solve()
 

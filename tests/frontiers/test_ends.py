@@ -168,7 +168,7 @@ def test_a_gaussian_rate_has_no_first_point():
         ([cpv.MaximalLeakage(1.3)], "maximal_leakage"),
         ([cpv.TCloseness(0.1)], "t_closeness"),
         pytest.param(
-            [cpv.KAnonymity(20), cpv.LeakageCap(0.3)], "k_anonymity", marks=pytest.mark.long
+            [cpv.RecordEntropy(20), cpv.LeakageCap(0.3)], "record_entropy", marks=pytest.mark.long
         ),
     ],
 )
@@ -177,7 +177,7 @@ def test_a_tight_budget_makes_an_edge(criteria, name):
     curve = cpv.frontier(problem, name, tol=0.3)
     low, high = curve.edge
     assert abs(high - low) <= 1e-3 * abs(curve.points[-1].x - curve.points[0].x)
-    closed, open_ = (high, low) if name == "k_anonymity" else (low, high)
+    closed, open_ = (high, low) if name == "record_entropy" else (low, high)
     with pytest.raises(cpv.InfeasibleError):
         problem.at(**{name: closed}).solve()
     assert problem.at(**{name: open_}).solve().status == "certified"

@@ -45,7 +45,7 @@ STAIRCASES = [
     ([cpv.LDiversity(2.0)], "l_diversity", True),
     ([cpv.LocalPrivacy(1.0)], "local_privacy", False),
     ([cpv.DeltaDisclosure(0.3)], "delta_disclosure", False),
-    ([cpv.KAnonymity(20)], "k_anonymity", True),
+    ([cpv.RecordEntropy(20)], "record_entropy", True),
     ([cpv.KeepProbability(0.3), cpv.LeakageCap(0.08)], "keep_probability", True),
 ]
 

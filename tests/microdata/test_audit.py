@@ -149,6 +149,13 @@ def test_missing_key_values_as_wildcards():
     assert conventions == ["level", "wildcard"]
     broken = cpv.audit(frame, **{**how, "criteria": [cpv.KAnonymity(3)]}, missing="wildcard")
     assert "3 letters break it, where a missing value matches every value" in str(broken)
+    rule = cpv.RecordEntropy(2)  # which groups of two satisfy, and not those that two may be in
+    open_ = cpv.audit(frame, **{**how, "criteria": [rule]}, missing="wildcard")
+    assert open_.verdicts[0].holds is None
+    assert "RecordEntropy(2): it cannot be decided on the released table alone" in str(open_)
+    twice = pd.concat([frame, frame])
+    held = cpv.audit(twice, **{**how, "criteria": [rule]}, missing="wildcard")
+    assert "RecordEntropy(2): every letter satisfies it\n" in str(held)
     assert (
         wild.measures["distinct l"].values.tolist() == level.measures["distinct l"].values.tolist()
     )

@@ -34,18 +34,32 @@ def posed(table, criteria, d=None, key=("age", "sex"), **options):
 
 def groups_of(frame, key=("age", "sex")):
     """Count W in each released group, with pandas alone."""
-    cells = [tuple(None if pd.isna(v) else v for v in row) for row in frame[list(key)].to_numpy()]
     results: dict = {}
-    for cell, ill in zip(cells, frame["ill"], strict=True):
+    for cell, ill in zip(letters(frame, key), frame["ill"], strict=True):
         results.setdefault(cell, Counter())[ill] += 1
     return results
 
 
-def broken_by_hand(rule, frame, key=("age", "sex")):
+def letters(frame, key=("age", "sex")):
+    return [tuple(None if pd.isna(v) else v for v in row) for row in frame[list(key)].to_numpy()]
+
+
+def origins_of(problem, table, frame):
+    """Return 2^H of the record that each group came from: those of one letter are alike."""
+    key = problem.source.schema.key
+    before = problem.source.schema.letters(engines.nw.from_native(table), list(key))
+    moves, full = Counter(zip(before, letters(frame, key), strict=True)), Counter(before)
+    sizes, nats = Counter(letters(frame, key)), Counter()
+    for (x, y), n in moves.items():  # each of n_x records with probability 1/n_x of the n/N(y)
+        nats[y] += n / sizes[y] * math.log(sizes[y] / n * full[x])
+    return {y: math.exp(h) for y, h in nats.items()}
+
+
+def broken_by_hand(rule, frame, origins):
     """Return the groups that break a criterion, by the definitions, in floats."""
     full, broken = Counter(frame["ill"]), []
     total = sum(full.values())
-    for cell, ours in groups_of(frame, key).items():
+    for cell, ours in groups_of(frame).items():
         q = sum(ours.values())
         p = {w: ours[w] / q for w in full}
         prior = {w: n / total for w, n in full.items()}
@@ -54,7 +68,7 @@ def broken_by_hand(rule, frame, key=("age", "sex")):
         apart = max(abs(math.log(v / prior[w])) if v else math.inf for w, v in p.items())
         most = max(math.log(v / prior[w]) for w, v in p.items() if v)
         bad = {
-            cpv.KAnonymity: lambda b, q=q: q < b,
+            cpv.RecordEntropy: lambda b, k=origins[cell]: k < b - 1e-9,
             cpv.TCloseness: lambda b, d=divergence: d > b + 1e-12,
             cpv.LDiversity: lambda b, h=entropy: math.exp(h) < b - 1e-12,
             cpv.DeltaDisclosure: lambda b, a=apart: a > b + 1e-12,
@@ -78,13 +92,14 @@ def check_ensured(table, criteria, seed, d=None):
     solution = problem.solve()
     loose = cpv.release_table(problem, table, seed=seed, solution=solution)
     for check, rule in zip(loose.checks, criteria, strict=True):
-        hand = broken_by_hand(rule, loose.frame)
+        hand = broken_by_hand(rule, loose.frame, origins_of(problem, table, loose.frame))
         assert (check.groups, check.holds) == (len(hand), not hand), check
         sizes = {cell: sum(ours.values()) for cell, ours in groups_of(loose.frame).items()}
         assert check.records == sum(sizes[cell] for cell in hand)
     tight = cpv.release_table(problem, table, seed=seed, solution=solution, ensure="table")
     for rule in criteria:
-        assert not broken_by_hand(rule, tight.frame)
+        origins = origins_of(problem, table, tight.frame)
+        assert not broken_by_hand(rule, tight.frame, origins)
     assert tight.holds
     assert len(tight.frame) == len(table)
     merged = tight.channel.matrix @ np.eye(len(tight.channel.outputs))
@@ -102,11 +117,11 @@ def check_ensured(table, criteria, seed, d=None):
 
 
 RULES = (
-    [cpv.KAnonymity(8)],
+    [cpv.RecordEntropy(8)],
     [cpv.TCloseness(0.05)],
-    [cpv.LDiversity(2.0), cpv.KAnonymity(5)],
+    [cpv.LDiversity(2.0), cpv.RecordEntropy(5)],
     [cpv.DeltaDisclosure(0.5)],
-    [cpv.PointwiseMaximalLeakage(0.4), cpv.KAnonymity(6)],
+    [cpv.PointwiseMaximalLeakage(0.4), cpv.RecordEntropy(6)],
     [cpv.TCloseness(0.1), cpv.LDiversity(2.2), cpv.DeltaDisclosure(1.0)],
 )
 
@@ -170,7 +185,7 @@ def test_the_distortion_of_the_table_is_its_mean_exactly():
     d = lambda s: cpv.per_attribute(  # noqa: E731
         {"age": "ordinal", "sex": "hamming"}, s, weights={"age": 0.1}
     ).with_suppression({"sex": 0.3})
-    problem = posed(table, [cpv.KAnonymity(12), cpv.TCloseness(0.02)], d)
+    problem = posed(table, [cpv.RecordEntropy(12), cpv.TCloseness(0.02)], d)
     drawn = cpv.release_table(problem, table, seed=5, ensure="table")
     measure = problem.alphabet.d
     x, y = ({v: i for i, v in enumerate(side)} for side in (problem.source.x, measure.outputs))
@@ -213,7 +228,7 @@ def test_forbidden_moves_are_not_made_by_merging():
     """Old may be released as old alone, young as either: some draw leaves too few of the old."""
     table = pd.DataFrame({"age": ["old"] * 6 + ["young"] * 94, "ill": ["no", "yes"] * 50})
     source = cpv.DiscreteSource.from_table(table, sensitive="ill", key="age")
-    rules = [cpv.KAnonymity(30), cpv.ForbiddenMoves([[False, True], [False, False]])]
+    rules = [cpv.RecordEntropy(30), cpv.ForbiddenMoves([[False, True], [False, False]])]
     problem = cpv.MinimumDistortion(source, cpv.hamming(source.x), rules)
     solution = problem.solve()
     drawn = [DrawnTable.of(problem, solution, table, seed=seed) for seed in range(20)]
@@ -233,29 +248,31 @@ def test_what_no_merging_can_mend_is_an_error():
     table = pd.DataFrame({"age": ["a", "b", "c"] * 60, "ill": ["no", "yes"] * 90})
     source = cpv.DiscreteSource.from_table(table, sensitive="ill", key="age")
     mask = np.array([[0, 0, 1], [1, 0, 0], [0, 1, 0]], bool)
-    rules = [cpv.KAnonymity(80), cpv.ForbiddenMoves(mask)]
+    rules = [cpv.RecordEntropy(80), cpv.ForbiddenMoves(mask)]
     problem = cpv.MinimumDistortion(source, cpv.hamming(source.x), rules)
     solution = problem.solve()
     assert solution.status == "certified"  # a group of 60 hides among 120 by chance
-    with pytest.raises(cpv.BrokenTableError, match="KAnonymity.80.*3 groups are left") as caught:
+    with pytest.raises(cpv.BrokenTableError, match="RecordEntropy.80.*3 groups are left") as caught:
         cpv.release_table(problem, table, seed=1, solution=solution, ensure="table")
-    assert caught.value.criteria == ["KAnonymity(80)"]
-    assert pickle.loads(pickle.dumps(caught.value)).criteria == ["KAnonymity(80)"]
+    assert caught.value.criteria == ["RecordEntropy(80)"]
+    assert pickle.loads(pickle.dumps(caught.value)).criteria == ["RecordEntropy(80)"]
 
 
 @pytest.mark.parametrize("missing", ["drop", "level"])
 def test_missing_values(missing):
     table = people(300)
     table["age"] = table["age"].astype("Int64").mask(np.arange(300) % 7 == 0)
-    problem = posed(table, [cpv.KAnonymity(15)], missing=missing)
+    problem = posed(table, [cpv.RecordEntropy(15)], missing=missing)
     drawn = cpv.release_table(problem, table, seed=2, ensure="table")
     assert len(drawn.frame) == (257 if missing == "drop" else 300)
-    assert not broken_by_hand(cpv.KAnonymity(15), drawn.frame)
+    counted = table.dropna() if missing == "drop" else table
+    origins = origins_of(problem, counted, drawn.frame)
+    assert not broken_by_hand(cpv.RecordEntropy(15), drawn.frame, origins)
 
 
 def test_another_table_is_refused():
     table = people(300)
-    problem = posed(table, [cpv.KAnonymity(15)])
+    problem = posed(table, [cpv.RecordEntropy(15)])
     with pytest.raises(cpv.InputError, match="300") as caught:
         cpv.release_table(problem, table.iloc[:-1], seed=1)
     assert caught.value.argument == "frame"
@@ -295,7 +312,7 @@ def test_after_merging_the_law_is_that_of_what_is_released():
     """Nothing is said to be proved of it but what merging keeps: a budget it may break."""
     table = people(400)
     source = cpv.DiscreteSource.from_table(table, sensitive="ill", key=["age", "sex"], bins=BINS)
-    rules = [cpv.KAnonymity(45), cpv.KeepProbability(0.6), cpv.LocalPrivacy(6.0)]
+    rules = [cpv.RecordEntropy(70), cpv.KeepProbability(0.6), cpv.LocalPrivacy(6.0)]
     problem = cpv.PrivacyDistortion(source, cpv.hamming(source.x), budget=0.15, criteria=rules)
     drawn = cpv.release_table(problem, table, seed=3, ensure="table")
     assert drawn.merging is not None
@@ -322,7 +339,7 @@ def test_after_merging_the_law_is_that_of_what_is_released():
 def test_a_cap_is_met_by_the_table_too(measure):
     table = people(400)
     cap = cpv.LeakageCap(0.03 if measure is None else 0.53, measure)
-    problem = posed(table, [cap, cpv.KAnonymity(20)])
+    problem = posed(table, [cap, cpv.RecordEntropy(20)])
     solution = problem.solve()
     loose = cpv.release_table(problem, table, seed=4, solution=solution)
     assert any(check.name == "leakage_cap" for check in loose.broken)
@@ -407,7 +424,7 @@ def test_rules_of_averages_are_decided_and_told_apart():
 
 def test_what_a_table_cannot_tell_does_not_hold():
     table = people(300)
-    problem = posed(table, [cpv.LocalPrivacy(1), cpv.KAnonymity(2)], key=("age",))
+    problem = posed(table, [cpv.LocalPrivacy(1), cpv.RecordEntropy(2)], key=("age",))
     drawn = cpv.release_table(problem, table, seed=1, ensure="table")
     assert drawn.checks[0].holds is None
     assert drawn.checks[1].holds is True
@@ -463,7 +480,7 @@ def test_a_solution_of_another_problem_is_refused():
 def test_as_many_records_of_other_cells_are_refused():
     table = pd.DataFrame({"age": [30, 30, 40, 40, 50, 50], "ill": list("nnyyny")})
     source = cpv.DiscreteSource.from_table(table, sensitive="ill", key="age")
-    problem = cpv.MinimumDistortion(source, cpv.absolute_error(source.x), [cpv.KAnonymity(3)])
+    problem = cpv.MinimumDistortion(source, cpv.absolute_error(source.x), [cpv.RecordEntropy(3)])
     other = table.assign(ill=list("nyynny"))  # the same ages, and as many ill
     with pytest.raises(cpv.InputError, match="other records of"):
         cpv.release_table(problem, other, seed=1)

@@ -168,3 +168,20 @@ def test_levels_have_a_price_too():
     assert price.deterministic.distortion == best.distortion > 0
     assert "levels add" in str(price)
     assert "E d(X, X̂)" in str(best)
+    # of partitions the two are one, so that the law is asked for what it can promise
+    other = cpv.price_of_determinism(source, d, [cpv.RecordEntropy(9)], hierarchies=ages)
+    assert (other.deterministic.groups, other.deterministic.distortion) == (
+        price.deterministic.groups, best.distortion
+    )  # fmt: skip
+    assert other.randomised.upper == price.randomised.upper <= best.distortion
+    assert "under RecordEntropy(9) for KAnonymity(9)" in str(price)
+    assert "for" not in str(other)
+    held, suppressed = best.standing["KAnonymity(9)"], {"keep": "loss", "suppress": 0.3}
+    assert held.values.tolist() == other.deterministic.standing["RecordEntropy(9)"].values.tolist()
+    both = [
+        cpv.full_domain(source, ages, [kind(10)], **suppressed)
+        for kind in (cpv.KAnonymity, cpv.RecordEntropy)
+    ]
+    assert both[0].groups == both[1].groups
+    for best, name in zip(both, ("KAnonymity(10)", "RecordEntropy(10)"), strict=True):
+        assert best.standing_of_suppressed == {name: False}

@@ -24,7 +24,7 @@ from tests.lengths import rest_at_length
             ([cpv.LeakageCap(0.01)], ["budget", "leakage_cap"]),
             ([cpv.LocalPrivacy(0.1)], ["budget", "local_privacy"]),
             ([cpv.LDiversity(2.8)], ["budget", "l_diversity"]),
-            ([cpv.KAnonymity(120)], ["budget", "k_anonymity"]),
+            ([cpv.RecordEntropy(120)], ["budget", "record_entropy"]),
             ([cpv.DeltaDisclosure(0.1)], ["budget", "delta_disclosure"]),
             ([cpv.MaximalLeakage(0.1)], ["budget", "maximal_leakage"]),
         ],

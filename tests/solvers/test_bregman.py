@@ -201,7 +201,7 @@ def test_each_step_knows_both_ends(seed):
 
 @pytest.mark.usefixtures("few")
 @pytest.mark.parametrize(
-    "change", [{"criteria": [cpv.KAnonymity(5)]}, {"leakage": cpv.leakage.TotalVariation()}]
+    "change", [{"criteria": [cpv.RecordEntropy(5)]}, {"leakage": cpv.leakage.TotalVariation()}]
 )
 def test_what_the_method_does_not_solve_is_refused_before(change):
     problem = problem_of(people(), **change)

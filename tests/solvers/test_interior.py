@@ -30,7 +30,7 @@ RULES = (
     list,
     lambda: [cpv.TCloseness(0.1)],
     lambda: [cpv.LDiversity(1.6)],
-    lambda: [cpv.KAnonymity(3)],
+    lambda: [cpv.RecordEntropy(3)],
     lambda: [cpv.DeltaDisclosure(1.0)],
     lambda: [cpv.LocalPrivacy(2.0)],
     lambda: [cpv.MaximalLeakage(0.6), cpv.KeepProbability(0.1)],
@@ -526,7 +526,7 @@ def at_random(rng: np.random.Generator):
     rules = [
         lambda: cpv.TCloseness(float(rng.uniform(0.01, 0.5))),
         lambda: cpv.LDiversity(float(rng.uniform(1.05, 1.5))),
-        lambda: cpv.KAnonymity(float(rng.uniform(2, 5))),
+        lambda: cpv.RecordEntropy(float(rng.uniform(2, 5))),
         lambda: cpv.DeltaDisclosure(float(rng.uniform(0.2, 3))),
         lambda: cpv.LocalPrivacy(float(rng.uniform(0.3, 4))),
         lambda: cpv.MaximalLeakage(float(rng.uniform(0.2, 2))),

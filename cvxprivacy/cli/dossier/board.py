@@ -119,7 +119,7 @@ def audit_verdict(checks: Sequence[Check]) -> Facts:
         words = "Nothing was asked of this table: it is measured, and no criterion is judged."
         return _verdict(None, words)
     if undecided := [check.stated for check in checks if check.holds is None]:
-        words = f"Not approved: {cells(undecided)} cannot be decided on a table."
+        words = f"Not approved: {cells(undecided)} cannot be decided on the released table alone."
         return _verdict(None, words, undecided)
     names = cells([check.stated for check in checks])
     hold = "hold" if len(checks) > 1 else "holds"

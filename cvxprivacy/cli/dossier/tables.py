@@ -234,7 +234,7 @@ def counted_letters(audit: Audit, criteria: Sequence[Any]) -> dict[str, Any]:
 
     What it reveals is D(p(w | x̂) ‖ p(w)), to two digits, and of ten records or more alone.
     """
-    ks = [float(criterion.value) for criterion in criteria if criterion.counts_records]
+    ks = [float(c.value) for c in criteria if c.counts_records and c.of_table]
     divergence = implied_bounds(criteria, 0.0, audit.units).get("t")
     measure, sizes = audit.measures["I1"], audit.released.joint.sum(axis=0)
     schema = audit.released.schema

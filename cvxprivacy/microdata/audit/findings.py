@@ -203,7 +203,8 @@ class CountedLetters(FrozenFields):
 
     def table(self, units: str) -> Counts:
         """Return what criteria are evaluated at."""
-        return Counts(self.counts, units, self.prior, self.matches, self.order)
+        sizes, matches = self.records.sum(axis=0), self.matches if self.wildcards else None
+        return Counts(self.counts, units, self.prior, sizes, self.order, matches=matches)
 
     def leaked(self, name: str, title: str, leakage: Leakage, units: str) -> Leaked:
         """Return a measure of leakage of the letters."""
@@ -282,7 +283,7 @@ class Verdict(FrozenFields):
     ----------
     criterion : Criterion
     holds : bool or None
-        Whether the table satisfies it; None where that cannot be decided on a table.
+        Whether the table satisfies it; None where the released table alone does not tell.
     value : float or None
         What the table has of the quantity that it bounds, at its worst letter.
     of_letters : bool

@@ -135,9 +135,10 @@ def conclusions(findings: Findings) -> list[tuple[str, str, str]]:
 def _standing(verdict: Verdict, findings: Findings) -> tuple[str, str]:
     """Say how a criterion stands, and by how much."""
     value = "" if verdict.value is None else f", at {verdict.value:.4g}"
-    how = f", where {MATCHED}" * (findings.wildcards and verdict.criterion.counts_records)
+    of_sizes = verdict.criterion.counts_records and verdict.criterion.of_table
+    how = f", where {MATCHED}" * (findings.wildcards and of_sizes)
     if verdict.holds is None:
-        return "open", "it cannot be decided on a table"
+        return "open", "it cannot be decided on the released table alone"
     if verdict.letters:
         some = ", ".join(shown(findings.letters[i]) for i in verdict.broken[:3])
         more = ", …" if verdict.letters > 3 else ""
