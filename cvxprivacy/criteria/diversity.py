@@ -272,9 +272,7 @@ class KAnonymity(TableCriterion):
         "(2001)",
         examples=("KAnonymity=5",),
     )
-    _instead = (
-        "let WholeCounts design the table itself (smallest_group=), or ask a law for RecordEntropy"
-    )
+    _instead = "let WholeCounts design the table itself, or ask a law for RecordEntropy"
     k = Parameter(least=1.0, loosens="down", loosest=1.0)
 
     def __init__(self, k: Real) -> None:

@@ -16,6 +16,7 @@ from cvxprivacy.additive import AdditiveCost
 from cvxprivacy.certificates.sums import rounded_down
 from cvxprivacy.criteria.base import Criterion
 from cvxprivacy.criteria.counts import Cells, Counts, Verdict, is_whole
+from cvxprivacy.criteria.diversity import KAnonymity
 from cvxprivacy.criteria.own_rows import cost_at
 from cvxprivacy.errors import CertificationError, InputError
 from cvxprivacy.exact import rational
@@ -24,9 +25,12 @@ from cvxprivacy.formulations.problem import Restatable
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.programs.expression import Constraint
 from cvxprivacy.programs.side_conditions import EntryBounds
+from cvxprivacy.release.channel import Channel
 from cvxprivacy.release.counted import CountedChannel
+from cvxprivacy.release.draws import Draws
 from cvxprivacy.results.solution import Solution
-from cvxprivacy.results.table import TableSolution
+from cvxprivacy.results.table import Rounding, TableSolution
+from cvxprivacy.solvers.tables.blind import blind_table
 from cvxprivacy.solvers.tables.group_sizes import least_grouping
 from cvxprivacy.solvers.tables.moves import Places, one_hamming
 from cvxprivacy.solvers.tables.rounds import Answer, least_table
@@ -42,7 +46,9 @@ class TableProblem(Restatable):
     Attributes
     ----------
     relaxed : MinimumDistortion
-        The convex program over all channels.
+        The convex program whose certificate bounds every table.
+    law : MinimumDistortion
+        That of channels of the encoder.
     source : DiscreteSource
     criteria : tuple of Criterion
     smallest_group : int
@@ -51,15 +57,25 @@ class TableProblem(Restatable):
     """
 
     relaxed: MinimumDistortion
+    law: MinimumDistortion
     source: DiscreteSource
     criteria: Sequence[Criterion]
     smallest_group: int
     encoder: str
     units: str
 
+    @cached_property
+    def blind(self) -> bool:
+        """Whether criteria are about W, which the counts may not look at."""
+        rules = (rule for each in self.law.program_rules.values() for rule in each.values())
+        return self.encoder == "x" and any(map(_about_w, rules))
+
     @property
     def problem(self) -> Any:
-        """The program in CVXPY, with integer variables, which HiGHS solves if rows are linear."""
+        """The program in CVXPY, with integer variables, which HiGHS solves if rows are linear.
+
+        Of counts that may depend on what the criteria are about, be they blind or not.
+        """
         from cvxprivacy.solvers.conic.paper_table import paper_table
 
         relaxed = self.relaxed
@@ -68,8 +84,9 @@ class TableProblem(Restatable):
         )
 
     def solve(
-        self, *, gap: float = 1e-6, time_limit: float | None = None, verbose: bool = False
-    ) -> TableSolution:
+        self, *, gap: float = 1e-6, time_limit: float | None = None, verbose: bool = False,
+        seed: int | np.random.Generator | None = None,
+    ) -> TableSolution:  # fmt: skip
         """Find the best table, and prove what can be proved of it.
 
         Parameters
@@ -80,6 +97,8 @@ class TableProblem(Restatable):
             Seconds; then, or at Ctrl-C, the best table so far is returned.
         verbose : bool
             Print the steps of the convex program, and the rounds, on standard error.
+        seed : int or numpy.random.Generator, optional
+            Of the rounding of a blind table; by default the system's own randomness.
 
         Raises
         ------
@@ -87,10 +106,14 @@ class TableProblem(Restatable):
             If no release satisfies the criteria, by proof.
         """
         gap, watch = number(gap, "gap"), Watch(time_limit, verbose=bool(verbose))
-        solved = self._proved(watch)
+        solved = self._proved(self.relaxed, watch)
+        blind = None
         grouping = self._grouping()
         answer = Answer() if grouping is None else Answer(grouping, finished=True)
-        if grouping is None and not watch.stopped:
+        if self.blind and not watch.stopped:
+            chance = Draws(seed).generator("rounding")
+            answer, blind = self._rounded(self._proved(self.law, watch), chance, watch)
+        elif grouping is None and not watch.stopped:
             answer = least_table(
                 self.relaxed.program, self._records, self._home, self._broken,
                 group=self.smallest_group, support=_support(solved),
@@ -98,7 +121,7 @@ class TableProblem(Restatable):
             )  # fmt: skip
         if watch.interrupted:
             warnings.warn("interrupted: the best table so far is returned", stacklevel=2)
-        return _solution(self, solved, answer)
+        return _solution(self, solved, answer, blind)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({_statement(self)})"
@@ -135,18 +158,44 @@ class TableProblem(Restatable):
             return None
         return least_grouping(self._sizes, self.smallest_group)
 
-    def _proved(self, watch: Watch) -> Solution | None:
-        """Return the convex program's optimum; without criteria nothing is asked of a channel."""
-        if not self.criteria:
+    def _proved(self, problem: MinimumDistortion, watch: Watch) -> Solution | None:
+        """Return a convex program's optimum; without criteria nothing is asked of a channel."""
+        if not problem.criteria:
             return None
         try:
-            return self.relaxed.solve(time_limit=watch.limit)
+            return problem.solve(time_limit=watch.limit)
         except CertificationError:  # nothing is proved in time: the lower end is 0, as costs are
             return None
 
+    def _rounded(
+        self, law: Solution | None, chance: np.random.Generator, watch: Watch
+    ) -> tuple[Answer, Rounding | None]:
+        """Return a rounding of a channel of x, and the channel."""
+        x_of, channel = self.law.alphabet.x_of, None
+        if law is not None and law.certificate.primal is not None:
+            matrix = law.certificate.primal.matrix
+            channel = np.asarray(matrix if isinstance(matrix, np.ndarray) else matrix.toarray())
+        place = {int(x): s for s, x in enumerate(x_of.tolist())}
+        letters = np.array([place[x] for x in self.relaxed.alphabet.x_of.tolist()])
+        answer, blind = blind_table(
+            self.relaxed.program, self._records, letters, self._broken, chance,
+            law=channel, group=self.smallest_group, watch=watch,
+        )  # fmt: skip
+        if blind is None:
+            return answer, None
+        sizes = blind.expected.sum(axis=1)
+        rounded = Channel(
+            blind.expected / sizes[:, None],
+            inputs=[self.source.x[x] for x in x_of.tolist()],
+            outputs=self.law.alphabet.outputs,
+            p_input=sizes / sizes.sum(),
+            schema=self.source.schema,
+        )
+        return answer, Rounding(rounded, math.nan if law is None else law.lower)
+
     def _grouping(self) -> Places | None:
         """Return the optimum where groups alone are asked for, by dynamic programming."""
-        if self.criteria or self.encoder != "x" or self._groups is None:
+        if self.relaxed.criteria or self.encoder != "x" or self._groups is None:
             return None
         return _moved(self._records, self._home, self._groups)
 
@@ -156,6 +205,12 @@ class TableProblem(Restatable):
             return None
         each = [v.broken for v in verdicts if v.broken is not None]
         return np.logical_or.reduce(each) if each else np.zeros(counts.shape[1], bool)
+
+
+def smallest_group(criteria: Sequence[Criterion]) -> int:
+    """Return the k of k-anonymity in whole records, 1 without one."""
+    of_groups = [rule.value for rule in criteria if isinstance(rule, KAnonymity)]
+    return max([1, *(math.ceil(rational(k)) for k in of_groups)])
 
 
 # ---- what is refused ---------------------------------------------------------------------
@@ -168,22 +223,18 @@ def _refuse(problem: TableProblem) -> None:
         remedy = "make it with DiscreteSource.from_counts, or from_table without weights"
         raise InputError("source", "no whole records behind it", remedy)
     if problem.smallest_group > source.records:
-        wrong = f"{problem.smallest_group:,} exceeds the {source.records:,} records"
-        remedy = f"pass at most {source.records:,}"
-        raise InputError("smallest_group", wrong, remedy, value=problem.smallest_group)
+        wrong = f"KAnonymity({problem.smallest_group:,}) of {source.records:,} records"
+        remedy = f"ask for at most {source.records:,}"
+        raise InputError("criteria", wrong, remedy, value=problem.smallest_group)
     alphabet = problem.relaxed.alphabet
     for name, criterion in problem.relaxed._criteria().items():
         rules = list(problem.relaxed.program_rules[name].values())
         if criterion.counts_records:
             wrong = f"{criterion!r} is of what a law leaves open, not of the sizes of groups"
-            raise InputError("criteria", wrong, "pass smallest_group=", where=name)
+            raise InputError("criteria", wrong, "pass KAnonymity", where=name)
         if not all(isinstance(rule, Constraint | EntryBounds) for rule in rules):
             wrong = f"{criterion!r} is of the randomisation, not of a table"
             remedy = "leave it out, or solve MinimumDistortion; PreserveMarginal is taken"
-            raise InputError("criteria", wrong, remedy, where=name)
-        if problem.encoder == "x" and any(_about_w(problem, rule) for rule in rules):
-            wrong = f"{criterion!r} is about {source.names[0]}, which encoder x does not see"
-            remedy = 'pass encoder="wx"; smallest_group= alone needs no W'
             raise InputError("criteria", wrong, remedy, where=name)
         if not all(isinstance(rule, EntryBounds) for rule in rules):
             together = np.zeros((alphabet.n, alphabet.m), np.int64)
@@ -195,13 +246,13 @@ def _refuse(problem: TableProblem) -> None:
         raise InputError("distortion", "d(w, x, x̂) of encoder x", 'pass encoder="wx"')
 
 
-def _about_w(problem: TableProblem, rule: Any) -> bool:
+def _about_w(rule: Any) -> bool:
     """Tell whether a row differs among the records of one x."""
-    if isinstance(rule, EntryBounds):
+    if not isinstance(rule, Constraint):
         return False
     cost = rule.expression.cost
-    several = cost is not None and cost.ndim == 3 and len(cost) > 1
-    return bool(rule.expression.weights) or (several and bool((cost != cost[:1]).any()))
+    several = isinstance(cost, np.ndarray) and cost.ndim == 3 and bool((cost != cost[:1]).any())
+    return bool(rule.expression.weights) or several
 
 
 # ---- tables ------------------------------------------------------------------------------
@@ -231,7 +282,7 @@ def _table(problem: TableProblem, counts: Places) -> Counts:
     alphabet = problem.relaxed.alphabet
     s, y = np.nonzero(counts)
     # criteria of encoder x see x alone, so that all records of a letter may have one value of W
-    atom = (alphabet.law > 0).argmax(axis=0)[s] if problem.encoder == "x" else 0
+    atom = 0 if "w" in alphabet.encoder_inputs else (alphabet.law > 0).argmax(axis=0)[s]
     moves = alphabet.w_support[alphabet.w_of[atom, s]], alphabet.x_of[s], y
     return Counts.of_moves(alphabet, moves, counts[s, y].astype(float), counts.sum(axis=0))
 
@@ -246,6 +297,9 @@ def _verdicts(problem: TableProblem, counts: Places) -> dict[str, Verdict]:
             verdicts[name] = Verdict(all(_within(problem, rule, counts) for rule in rules))
         else:
             verdicts[name] = criterion.verdict(table)
+    if problem.smallest_group > 1:
+        rule = KAnonymity(problem.smallest_group)
+        verdicts[rule.name] = rule.verdict(table)
     return verdicts
 
 
@@ -296,33 +350,35 @@ def _step(cost: Any) -> Fraction:
 
 def _statement(problem: TableProblem) -> str:
     """Return the program in one line."""
-    rules = list(map(repr, problem.criteria))
-    if problem.smallest_group > 1:
-        rules.append(f"groups of {problem.smallest_group:,} records or none")
-    over = "x, x̂" if problem.encoder == "x" else "w, x, x̂"
-    return f"min E d(X, X̂)  s.t.  {', '.join([*rules, f'm({over}) whole'])}"
+    over = "w, x, x̂" if problem.blind or problem.encoder == "wx" else "x, x̂"
+    counts = f"m({over}) whole"
+    if problem.blind:
+        counts += ", |m − n p(x̂ | x)| < 1"
+    return f"min E d(X, X̂)  s.t.  {', '.join([*map(repr, problem.criteria), counts])}"
 
 
-def _solution(problem: TableProblem, solved: Solution | None, answer: Answer) -> TableSolution:
+def _solution(
+    problem: TableProblem, solved: Solution | None, answer: Answer, blind: Rounding | None
+) -> TableSolution:
     source, alphabet = problem.source, problem.relaxed.alphabet
     records, least = int(problem._records.sum()), _least_total(problem, solved)
     how: dict[str, Any] = {
         "title": type(problem).__name__, "statement": _statement(problem),
         "units": problem.units, "records": records, "law": source.joint,
         "lower": rounded_down(least / records),
-        "claimed": answer.claimed / records, "smallest_group": problem.smallest_group,
-        "relaxed": solved, "rounds": answer.rounds, "cuts": answer.cuts,
+        "claimed": -math.inf if problem.blind else answer.claimed / records,
+        "relaxed": solved, "rounds": answer.rounds, "cuts": answer.cuts, "rounding": blind,
     }  # fmt: skip
     if answer.counts is None:
         status = "infeasible by the solver's claim" if answer.infeasible else "stopped"
         return TableSolution(status=status, **how)
     counts, total = answer.counts, _total(problem, answer.counts)
-    claimed = answer.finished and answer.claimed > -math.inf
+    claimed = answer.finished and how["claimed"] > -math.inf
     status = "optimal by the solver's claim" if claimed else "feasible"
     labels = [alphabet.inputs[i] for i in alphabet.support.tolist()]
     channel = CountedChannel(
         counts, inputs=labels, outputs=alphabet.outputs, schema=source.schema,
-        encoder=problem.encoder,
+        encoder=alphabet.encoder,
     )  # fmt: skip
     joint = np.zeros((len(source.w), alphabet.m))
     places = alphabet.w_support[alphabet.w_of]

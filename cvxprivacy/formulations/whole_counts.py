@@ -5,10 +5,11 @@ r"""The table itself as the variable: whole counts of least distortion.
    \min_{m}          \quad & Σ\, d(x, x̂)\, m(w, x, x̂) \\
    \text{subject to} \quad & Σ_{x̂} m(w, x, x̂) = n(w, x), \quad m \text{ whole} \\
                            & \text{every criterion at } N(w, x̂) = Σ_x m(w, x, x̂) \\
-                           & N(x̂) = 0 \text{ or } N(x̂) ≥ k
+   \text{of encoder x} \quad & |m(w, x, x̂) - n(w, x)\, p(x̂ | x)| < 1
    \end{aligned}
 
-m/n is a channel, so that the convex program's certificate bounds every table from below.
+k-anonymity is N(x̂) = 0 or N(x̂) ≥ k.  m/n is a channel of (W, X), so that the certificate of the
+convex program over these bounds every table from below.
 """
 
 from __future__ import annotations
@@ -17,21 +18,25 @@ from collections.abc import Sequence
 
 import numpy.typing as npt
 
-from cvxprivacy.criteria.base import Criterion
+from cvxprivacy.criteria.base import Criterion, criteria_listed
+from cvxprivacy.criteria.diversity import KAnonymity
 from cvxprivacy.formulations.minimum_distortion import MinimumDistortion
-from cvxprivacy.formulations.table import TableProblem
+from cvxprivacy.formulations.table import TableProblem, smallest_group
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
-from cvxprivacy.validation import integer
 
 __all__ = ["WholeCounts"]
 
 
 class WholeCounts(TableProblem):
-    """min E d(X, X̂) over whole counts m(w, x, x̂), s.t. criteria and a least group size.
+    """min E d(X, X̂) over whole counts m(w, x, x̂), s.t. criteria.
 
     The released table has exactly these counts, so that what holds of them holds of it; which
     records of a cell move is chance.
+
+    Encoder x is *blind*: counts are those of a channel of x alone, each rounded up or down, and of
+    the roundings that satisfy the criteria chance picks one.  Their distortion is small, and not
+    the least; it is proved what no table is below.
 
     Parameters
     ----------
@@ -40,18 +45,22 @@ class WholeCounts(TableProblem):
     distortion : Distortion or array_like, shape (|X|, |X̂|) or (|W|, |X|, |X̂|)
         d(x, x̂) or d(w, x, x̂).
     criteria : sequence of Criterion
-        What the table must satisfy; decided of the counts, exactly.
-    smallest_group : int
-        k: a released value has no records, or k of them at least.
+        What the table must satisfy, ``KAnonymity`` among them; decided of the counts, exactly.
     encoder : {"x", "wx"}
-        What the counts may depend on: x alone, where no criterion is about W, or w and x.
+        What the counts may depend on: x alone, up to a record in each count where criteria are
+        about W, or w and x.
     units : {"bits", "nats"}
         Of information.
 
     Attributes
     ----------
     relaxed : MinimumDistortion
-        The convex program over all channels, whose certificate bounds every table from below.
+        The convex program whose certificate bounds every table from below: of channels of (W, X),
+        where counts may depend on w.
+    law : MinimumDistortion
+        That of channels of the encoder, which a blind table rounds.
+    smallest_group : int
+        k of ``KAnonymity``, else 1.
 
     Raises
     ------
@@ -64,7 +73,7 @@ class WholeCounts(TableProblem):
 
     >>> import cvxprivacy as cpv
     >>> source = cpv.DiscreteSource.from_counts([[1, 3, 6], [2, 1, 4]], x=["a", "b", "c"])
-    >>> table = cpv.WholeCounts(source, cpv.hamming(3), smallest_group=5).solve()
+    >>> table = cpv.WholeCounts(source, cpv.hamming(3), [cpv.KAnonymity(5)]).solve()
     >>> table.status, float(table.total), table.groups.tolist()
     ('proved optimal', 3.0, [5, 5, 7])
 
@@ -75,6 +84,12 @@ class WholeCounts(TableProblem):
     >>> table = cpv.WholeCounts(source, cpv.hamming(3), rules, encoder="wx").solve()
     >>> table.status, float(table.total), table.joint.tolist()
     ('proved optimal', 1.0, [[2.0, 2.0, 6.0], [2.0, 1.0, 4.0]])
+
+    Without looking at W, but for less than a record in each count:
+
+    >>> blind = cpv.WholeCounts(source, cpv.hamming(3), rules).solve(seed=1)
+    >>> blind.status, bool(blind.verdicts["delta_disclosure"].holds)
+    ('feasible', True)
     """
 
     def __init__(
@@ -83,12 +98,15 @@ class WholeCounts(TableProblem):
         distortion: Distortion | npt.ArrayLike,
         criteria: Sequence[Criterion] = (),
         *,
-        smallest_group: int = 1,
         encoder: str = "x",
         units: str = "bits",
     ) -> None:
-        self.relaxed = MinimumDistortion(source, distortion, criteria, encoder=encoder, units=units)
-        self.source, self.criteria = source, self.relaxed.criteria
-        self.smallest_group = integer(smallest_group, "smallest_group", least=1)
+        self.source, self.criteria = source, criteria_listed(criteria)
+        self.smallest_group = smallest_group(self.criteria)
+        rules = [rule for rule in self.criteria if not isinstance(rule, KAnonymity)]
         self.encoder, self.units = encoder, units
+        self.law = MinimumDistortion(source, distortion, rules, encoder=encoder, units=units)
+        self.relaxed = self.law
+        if self.blind:
+            self.relaxed = MinimumDistortion(source, distortion, rules, encoder="wx", units=units)
         self._check()

@@ -16,11 +16,28 @@ from cvxprivacy.criteria.counts import Verdict
 from cvxprivacy.errors import InputError
 from cvxprivacy.frozen import FrozenFields
 from cvxprivacy.model.information import mutual_information
+from cvxprivacy.release.channel import Channel
 from cvxprivacy.release.counted import CountedChannel
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.text import aligned, facts_html
 
-__all__ = ["TableSolution"]
+__all__ = ["Rounding", "TableSolution"]
+
+
+@dataclass(frozen=True, eq=False)
+class Rounding(FrozenFields):
+    """What a blind table rounds.
+
+    Attributes
+    ----------
+    channel : Channel
+        p(x̂ | x): each m(w, x, x̂) is less than one record off n(w, x) p(x̂ | x).
+    lower : float
+        Proved: no channel of x that satisfies the criteria has a mean distortion below.
+    """
+
+    channel: Channel
+    lower: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,13 +52,13 @@ class TableSolution(FrozenFields):
         ``"proved optimal"``: no table costs less, by a certificate or an exact recursion.
         ``"optimal by the solver's claim"``: HiGHS ended with its own bound at the table's cost, to
         the gap that was asked for.  ``"feasible"``: every criterion holds, and it was stopped, or
-        moves were left out.  ``"infeasible by the solver's claim"``, ``"stopped"``: no table.
+        moves were left out, or it is a blind table, of which the least is not known.
+        ``"infeasible by the solver's claim"``, ``"stopped"``: no table.
     units : {"bits", "nats"}
         Of information.
     records : int
     law : ndarray, shape (|W|, |X|)
         Records of the table before.
-    smallest_group : int
     rounds, cuts : int
         Programs that HiGHS solved, and rows that were added to them.
     counts : ndarray of int, shape (|S|, |X̂|), or None
@@ -61,6 +78,8 @@ class TableSolution(FrozenFields):
         The convex program's optimum, whose certificate proves ``lower``, where there are criteria.
     channel : CountedChannel or None
         What draws the table.
+    rounding : Rounding or None
+        The channel of x that a blind table rounds.
 
     Examples
     --------
@@ -90,13 +109,13 @@ class TableSolution(FrozenFields):
     law: npt.NDArray[np.float64]
     lower: float
     claimed: float
-    smallest_group: int = 1
     counts: npt.NDArray[np.int64] | None = None
     joint: npt.NDArray[np.float64] | None = None
     total: Fraction | None = None
     verdicts: Mapping[str, Verdict] | None = None
     channel: CountedChannel | None = None
     relaxed: Solution | None = None
+    rounding: Rounding | None = None
     rounds: int = 0
     cuts: int = 0
 
@@ -176,7 +195,12 @@ class TableSolution(FrozenFields):
             ("distortion", f"{self.distortion:.6g}, {float(self.total):,.12g} in all"),
             ("proved", f"no table has less than {self.lower:.6g}"),
         ]
-        if self.status != "proved optimal":
+        if self.rounding is not None:
+            least = f"no channel of x has less than {self.rounding.lower:.6g}"
+            lines.append(
+                ("blind to W", f"{least}; one is rounded, in each count by under a record")
+            )
+        elif self.status != "proved optimal":
             nothing = self.claimed == -math.inf
             text = "nothing" if nothing else f"no table has less than {self.claimed:.6g}"
             lines.append(("the solver claims", text))

@@ -39,6 +39,10 @@ def asked(delta=None, tv=None, keep_margin=False, diversity=None, kl=None, emd=N
     return [rules[name]() for name in wanted]
 
 
+def grouped(k):
+    return [cpv.KAnonymity(k)] if k > 1 else []
+
+
 # ---- the best table by enumeration, in rationals where it matters ------------------------
 
 
@@ -121,8 +125,8 @@ def random_case(seed):
 
 def solved(counts, d, group=1, encoder="wx", **wanted):
     source = cpv.DiscreteSource.from_counts(counts)
-    how = {"smallest_group": group, "encoder": encoder}
-    return cpv.WholeCounts(source, np.asarray(d, float), asked(**wanted), **how).solve()
+    rules = [*asked(**wanted), *grouped(group)]
+    return cpv.WholeCounts(source, np.asarray(d, float), rules, encoder=encoder).solve()
 
 
 def check(counts, d, least, **wanted):
@@ -195,11 +199,11 @@ def test_forbidden_moves_are_not_made():
     source = cpv.DiscreteSource.from_counts(COUNTS)
     far = np.abs(np.subtract.outer(range(4), range(4))) > 1
     rules = [cpv.ForbiddenMoves(far)]
-    table = cpv.WholeCounts(source, cpv.hamming(4), rules, smallest_group=6).solve()
+    table = cpv.WholeCounts(source, cpv.hamming(4), [*rules, cpv.KAnonymity(6)]).solve()
     assert not table.counts[far].any()
     assert table.groups[table.groups > 0].min() >= 6
     assert table.verdicts["forbidden_moves"].holds
-    free = cpv.WholeCounts(source, cpv.hamming(4), smallest_group=6).solve()
+    free = cpv.WholeCounts(source, cpv.hamming(4), [cpv.KAnonymity(6)]).solve()
     assert free.total == least_by_enumeration(COUNTS.sum(axis=0)[None], 1 - np.eye(4), group=6)
     assert table.total >= free.total
 
@@ -252,10 +256,10 @@ def test_of_more_than_a_hundred_letters_nothing_is_claimed_that_was_not_priced()
     counts = np.random.default_rng(3).integers(1, 6, (1, 120))
     source = cpv.DiscreteSource.from_counts(counts)
     line = np.abs(np.subtract.outer(np.arange(120.0), np.arange(120.0)))
-    table = cpv.WholeCounts(source, line, smallest_group=4).solve(time_limit=20, gap=0.02)
+    table = cpv.WholeCounts(source, line, [cpv.KAnonymity(4)]).solve(time_limit=20, gap=0.02)
     assert table.groups[table.groups > 0].min() >= 4
     assert table.claimed <= table.distortion
-    stopped = cpv.WholeCounts(source, line, smallest_group=4).solve(time_limit=1e-9)
+    stopped = cpv.WholeCounts(source, line, [cpv.KAnonymity(4)]).solve(time_limit=1e-9)
     assert stopped.claimed == -math.inf
     assert stopped.lower == 0
 
@@ -280,7 +284,7 @@ def test_what_is_told_is_that_of_the_counts():
         assert piece in text
     assert "proved lower end" in repr(table)
     assert "I(W; X, X̂)" in table._repr_html_()
-    blind = cpv.WholeCounts(source, cpv.hamming(4), smallest_group=5).solve()
+    blind = cpv.WholeCounts(source, cpv.hamming(4), [cpv.KAnonymity(5)]).solve()
     assert blind.informed_risk == pytest.approx(source.information())
     assert "of the channel" in str(blind)
 
@@ -298,7 +302,7 @@ def test_the_released_table_has_the_counts(encoder):
     source = cpv.DiscreteSource.from_table(frame, sensitive="ill", key="place")
     rules = [cpv.DeltaDisclosure(0.4)] if encoder == "wx" else []
     table = cpv.WholeCounts(
-        source, cpv.hamming(source.x), rules, smallest_group=5, encoder=encoder
+        source, cpv.hamming(source.x), [*rules, cpv.KAnonymity(5)], encoder=encoder
     ).solve()  # fmt: skip
     tables = set()
     for seed in range(8):
@@ -322,7 +326,7 @@ def test_the_released_table_has_the_counts(encoder):
 def test_a_table_of_other_counts_is_not_released():
     frame = people()
     source = cpv.DiscreteSource.from_table(frame, sensitive="ill", key="place")
-    table = cpv.WholeCounts(source, cpv.hamming(source.x), smallest_group=5).solve()
+    table = cpv.WholeCounts(source, cpv.hamming(source.x), [cpv.KAnonymity(5)]).solve()
     error = refused(lambda: table.apply(frame.iloc[1:], seed=1), "values", value=frame.place[0])
     assert "table that was counted" in error.remedy
 
@@ -393,8 +397,10 @@ def test_the_proved_end_is_a_multiple_of_the_step_as_it_was_typed(step, encoder)
     d = np.where(np.eye(4, dtype=bool), Fraction(0), Fraction(step))
     source = cpv.DiscreteSource.from_counts(COUNTS)
     rules = [cpv.DeltaDisclosure(0.3)] if encoder == "wx" else []
-    table = cpv.WholeCounts(source, d, rules, smallest_group=5, encoder=encoder).solve()
-    unit = cpv.WholeCounts(source, cpv.hamming(4), rules, smallest_group=5, encoder=encoder).solve()
+    table = cpv.WholeCounts(source, d, [*rules, cpv.KAnonymity(5)], encoder=encoder).solve()
+    unit = cpv.WholeCounts(
+        source, cpv.hamming(4), [*rules, cpv.KAnonymity(5)], encoder=encoder
+    ).solve()
     assert table.total == unit.total * Fraction(step)
     assert table.status == unit.status
     assert Fraction(table.lower) * table.records <= table.total
@@ -431,7 +437,7 @@ def test_at_ctrl_c_the_best_table_so_far_is_kept(monkeypatch):
     source = cpv.DiscreteSource.from_counts(rng.integers(1, 30, (3, 25)))
     line = np.abs(np.subtract.outer(np.arange(25.0), np.arange(25.0)))
     rules = [cpv.DeltaDisclosure(0.3)]
-    problem = cpv.WholeCounts(source, line, rules, smallest_group=40, encoder="wx")
+    problem = cpv.WholeCounts(source, line, [*rules, cpv.KAnonymity(40)], encoder="wx")
     with pytest.warns(UserWarning, match="interrupted"):
         table = problem.solve(time_limit=60)
     assert table.status == "feasible"
@@ -472,24 +478,22 @@ def test_what_whole_counts_do_not_take_is_refused():
         frame, sensitive="ill", key="place", weights="weight"
     )  # fmt: skip
     refused(made(of=weighted, distortion=cpv.hamming(weighted.x)), "source")
-    refused(made(smallest_group=25), "smallest_group", value=25)
-    refused(made(smallest_group=0), "smallest_group")
-    refused(made(cpv.KAnonymity(5)), "criteria", "smallest_group=")
-    refused(made(cpv.RecordEntropy(5)), "criteria", "smallest_group=", where="record_entropy")
+    refused(made(cpv.KAnonymity(25)), "criteria", value=25)
+    refused(made(cpv.RecordEntropy(5)), "criteria", "KAnonymity", where="record_entropy")
     name = "delta_disclosure"
     refused(made(cpv.DeltaDisclosure(1)), "criteria", 'encoder="wx"', where=name)
     for rule in (cpv.LocalPrivacy(1), cpv.MaximalLeakage(1), cpv.MarginalDistance(0.1)):
         refused(made(rule, encoder="wx"), "criteria", where=rule.name)
     refused(made(distortion=np.ones((2, 4, 4))), "distortion", 'encoder="wx"')
-    problem = cpv.WholeCounts(source, d, smallest_group=5)
+    problem = cpv.WholeCounts(source, d, [cpv.KAnonymity(5)])
     refused(lambda: problem.solve(time_limit=0), "time_limit")
     refused(lambda: problem.solve(gap=-1), "gap")
 
 
 def test_a_problem_is_a_value():
     source = cpv.DiscreteSource.from_counts(COUNTS)
-    problem = cpv.WholeCounts(source, cpv.hamming(4), smallest_group=5)
-    assert problem.at(smallest_group=8).solve().groups.max() >= 8
+    problem = cpv.WholeCounts(source, cpv.hamming(4), [cpv.KAnonymity(5)])
+    assert problem.at(criteria=[cpv.KAnonymity(8)]).solve().groups.max() >= 8
     with pytest.raises(AttributeError):
         problem.smallest_group = 3
 
@@ -499,12 +503,111 @@ def test_cvxpy_has_the_same_optimum(wanted):
     source = cpv.DiscreteSource.from_counts(COUNTS)
     group = wanted.pop("group", 1)
     problem = cpv.WholeCounts(
-        source, cpv.hamming(4), asked(**wanted), smallest_group=group, encoder="wx"
+        source, cpv.hamming(4), [*asked(**wanted), *grouped(group)], encoder="wx"
     )
     program = problem.problem
     program.solve(solver="HIGHS")
     assert program.value == pytest.approx(problem.solve().distortion, abs=1e-6)
     assert {"counts", "smallest_group"} <= {c.label for c in program.constraints}
+
+
+# ---- blind tables ------------------------------------------------------------------------
+
+
+def check_blind(table, source):
+    """Hold a table against the channel of x that it rounds."""
+    rounded = table.rounding.channel
+    rows = {x: np.asarray(row) for x, row in zip(rounded.inputs, rounded.matrix, strict=True)}
+    for (_, x), counts in zip(table.channel.inputs, table.counts, strict=True):
+        assert (np.abs(counts - counts.sum() * rows[x]) < 1 + 1e-9).all()
+    assert table.joint.sum(axis=1).tolist() == source.law.sum(axis=1).tolist()
+    assert table.lower <= table.rounding.lower * (1 + 1e-6) + 1e-9  # of more channels
+    assert table.claimed == -math.inf
+
+
+@pytest.mark.parametrize("seed", some_at_length(range(300), 16))
+def test_a_blind_table_rounds_a_channel_of_x_and_satisfies_all(seed):
+    counts, d, wanted = random_case(seed)
+    group = wanted.get("group", 1)
+    rules = asked(**{name: number for name, number in wanted.items() if name != "group"})
+    source = cpv.DiscreteSource.from_counts(counts)
+    problem = cpv.WholeCounts(source, d.astype(float), [*rules, *grouped(group)])
+    assert problem.blind == bool(rules)
+    if not rules:
+        return
+    try:
+        table = problem.solve(seed=np.random.default_rng(seed))
+    except cpv.InfeasibleError:
+        return
+    if table.counts is None:
+        assert table.status == "stopped"
+        return
+    check_blind(table, source)
+    assert satisfies(table.joint.astype(int), counts.sum(axis=0), **wanted)
+    least = least_by_enumeration(counts, d, **wanted)
+    assert table.total >= least
+    assert Fraction(table.lower) * table.records <= least
+
+
+def test_most_blind_tables_are_there():
+    """Of tables with room for whole records."""
+    law, missing = np.random.default_rng(7), 0
+    for seed in range(12):
+        counts = law.integers(5, 60, (2, 6))
+        source = cpv.DiscreteSource.from_counts(counts)
+        problem = cpv.WholeCounts(source, cpv.hamming(6), [cpv.DeltaDisclosure(0.3)])
+        table = problem.solve(seed=np.random.default_rng(seed))
+        missing += table.counts is None
+        if table.counts is not None:
+            check_blind(table, source)
+    assert missing <= 1
+
+
+def test_chance_picks_the_rounding_and_a_seed_repeats_it():
+    counts = np.random.default_rng(1).integers(5, 60, (2, 8))
+    source = cpv.DiscreteSource.from_counts(counts)
+    problem = cpv.WholeCounts(source, cpv.hamming(8), [cpv.DeltaDisclosure(0.3)])
+    tables = [problem.solve(seed=np.random.default_rng(seed)).counts for seed in (1, 1, 2, 3, 4)]
+    assert (tables[0] == tables[1]).all()
+    assert any((tables[0] != other).any() for other in tables[2:])
+
+
+def test_a_blind_table_keeps_floors_and_forbidden_moves():
+    counts = np.random.default_rng(2).integers(20, 60, (2, 5))
+    source = cpv.DiscreteSource.from_counts(counts)
+    far = np.abs(np.subtract.outer(range(5), range(5))) > 2
+    rules = [cpv.DeltaDisclosure(0.4), cpv.KeepProbability(0.5), cpv.ForbiddenMoves(far)]
+    table = cpv.WholeCounts(source, cpv.hamming(5), rules).solve(seed=np.random.default_rng(1))
+    check_blind(table, source)
+    assert all(verdict.holds for verdict in table.verdicts.values())
+    for (_, x), row in zip(table.channel.inputs, table.counts, strict=True):
+        assert 2 * row[source.x.index(x)] >= row.sum()
+        assert not row[far[source.x.index(x)]].any()
+
+
+@pytest.mark.long
+@pytest.mark.real
+@pytest.mark.parametrize(
+    ("sensitive", "key", "width", "delta", "most"),
+    [
+        ("income", "education", 10, 1, 1.10),
+        ("income", "race", 10, 1, 1.10),
+        ("income", "education", 5, 1, 1.15),
+        ("relationship", "race", 10, 1.5, 1.10),
+    ],
+)
+def test_adult_blind(sensitive, key, width, delta, most):
+    frame = pd.read_csv(real_folder("adult") / "adult.csv")
+    source = cpv.DiscreteSource.from_table(
+        frame, sensitive=sensitive, key=["age", key, "sex"], bins={"age": width}
+    )
+    problem = cpv.WholeCounts(source, cpv.hamming(source.x), [cpv.DeltaDisclosure(delta)])
+    table = problem.solve(seed=np.random.default_rng(1))
+    check_blind(table, source)
+    assert table.verdicts["delta_disclosure"].holds
+    assert table.distortion <= most * table.rounding.lower
+    accidents = table.informed_risk - source.information()
+    assert 0 <= accidents < 0.01  # bits that an ordinary draw tells by chance, too
 
 
 # ---- Adult -------------------------------------------------------------------------------
@@ -531,7 +634,7 @@ def test_adult(sensitive, key, width, rules, group, total, status):
         frame, sensitive=sensitive, key=["age", key, "sex"], bins={"age": width}
     )
     table = cpv.WholeCounts(
-        source, cpv.hamming(source.x), rules, smallest_group=group,
+        source, cpv.hamming(source.x), [*rules, *grouped(group)],
         encoder="wx" if rules else "x",
     ).solve()  # fmt: skip
     assert table.total == total

@@ -68,8 +68,10 @@ class Moves:
     @property
     def outputs(self) -> Places:
         """The outputs that there are moves to, of columns or left out."""
-        further = [] if self.left_out is None else np.flatnonzero(self.left_out.any(axis=0))
-        return np.union1d(self.output, further).astype(np.int64)
+        there = np.unique(self.output)
+        if self.left_out is not None:
+            there = np.union1d(there, np.flatnonzero(self.left_out.any(axis=0)))
+        return there.astype(np.int64)
 
     def open(self, chosen: Booleans) -> tuple[Places, Places]:
         """Make columns of some moves that were left out, and return their sources and outputs."""
