@@ -38,7 +38,6 @@ _MARGIN = 0.5  # records: what a count that is rounded is off by at most, on ave
 _WIDER = (1.0, 2.0)  # margins where there is no rounding
 _NARROWER = 2  # margins that are tried where there is one, each half the way to the one that fails
 _FILLED = (2.0, 3.0, 5.0)  # expected records from which on a letter is released
-_BROKEN = 1e-6  # records by which a margin may be missed
 _GAP = 0.5  # of a random cost, which need not be the least
 
 
@@ -195,7 +194,7 @@ class _Search:
             rounds.fill(self.group + margin)
         rounds.touch(self.spread.T @ (self.near / self.sizes.sum()))
         x = rounds.relax(self.watch, self.answer)
-        if x is None or x[rounds.slacks].sum() > _BROKEN or self.watch.stopped:
+        if x is None:
             return None
         moves = rounds.moves
         expected = np.zeros(self.costs.shape)

@@ -40,6 +40,7 @@ _COARSE = 0.01  # the first gap of whole numbers
 _FINE = 1e-6  # a gap below which nothing is gained by a coarser one
 _CHEAPER = 1e-7  # by which a move has to be worth it
 _AT_ONCE = 10  # moves of a source that are let into a relaxation together
+_BROKEN = 1e-6  # records by which rows may be broken in all, where that is paid for
 _UNPAID = 100.0  # times the greatest cost: of a record that a row is broken by
 
 Judge = Callable[[Places], npt.NDArray[np.bool_] | None]
@@ -377,13 +378,13 @@ class Rounds:
         Returns
         -------
         ndarray, or None
-            The columns of the last solution, if there is one.
+            The columns of the solution, if it came to that and breaks no row.
         """
-        x = None
         for number in range(_RELAXED):
             x, solved, bound = self.highs.solve(watch)
             if x is None or not solved:
                 return None
+            unpaid = x[self.slacks].sum() > _BROKEN
             if self.moves.left_out is not None:  # by prices, which are gone once a row is added
                 self.reduced = self._priced()
             added, worthwhile = self.cut(x), self._worthwhile()
@@ -391,9 +392,11 @@ class Rounds:
             self._tell(watch, f"round {number + 1}: relaxed, {bound:g}, {added} cuts")
             if not worthwhile:
                 answer.claimed = max(answer.claimed, bound)
-            if watch.stopped or not (added or worthwhile):
+            if watch.stopped or (unpaid and not worthwhile):
+                return None
+            if not (added or worthwhile):
                 return x
-        return x
+        return None
 
     def run(self, watch: Watch, gap: float, judge: Judge, *, first: Places | None = None) -> Answer:
         """Return the best table: relaxations until nothing is cut, then whole numbers.
