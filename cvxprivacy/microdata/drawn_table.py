@@ -66,8 +66,8 @@ class DrawnTable:
 
     Examples
     --------
-    By the law every released age leaves as much open as three equally likely records would; the
-    table of this draw has groups of 3, 1 and 2:
+    By the law every released age leaves as much open as three equally likely records would; in the
+    table of this draw 40 leaves two, as either of those who were 40 may be the one who still is:
 
     >>> import cvxprivacy as cpv, pandas as pd
     >>> table = pd.DataFrame({"age": [30, 30, 40, 40, 50, 50], "ill": list("nnyyny")})
@@ -79,7 +79,7 @@ class DrawnTable:
     ([30, 30, 30, 40, 50, 50], False)
     >>> [check] = drawn.broken
     >>> round(check.law, 6), check.table
-    (3.0, 1.0)
+    (3.0, 2.0)
 
     ``ensure="table"`` merges groups of the same draw, and says which:
 
