@@ -12,6 +12,7 @@ from cvxprivacy.microdata.check import lines_of
 from cvxprivacy.microdata.untouched import advised
 from cvxprivacy.model.information import bias_in_words
 from cvxprivacy.results.price import Price
+from cvxprivacy.tables.nearness import orders_of
 from cvxprivacy.text import upwards
 from cvxprivacy_verifier.wording import many
 
@@ -278,9 +279,18 @@ def with_checks(
             "distortion_after": float(drawn.distortion),
             "distortion": drawn.law.mean_distortion,
             "risk": drawn.risk,
+            "ties": _ties(source),
         }  # fmt: skip
     facts["notes"] += _drawn_notes(drawn, kept="channel" in document["files"])
     return facts
+
+
+def _ties(source: DiscreteSource) -> str:
+    """Say which of the groups that cost the same were merged."""
+    assert source.schema is not None
+    names = ", ".join(orders_of(source.schema, source.levels))
+    by = f"by the order of {names}" if names else "which are those with fewer values changed"
+    return f"of merges that cost the same the one to the nearest values is made, {by}"
 
 
 def _changes(solution: Solution, source: DiscreteSource, drawn: DrawnTable | None) -> list[Change]:
@@ -348,7 +358,7 @@ def _check_lines(document: Mapping[str, Any]) -> list[str]:
             f"of the table is {merged['distortion_after']:.4g}, "
             f"{merged['distortion_before']:.4g} as it was drawn; on average it is then "
             f"{merged['distortion']:.4g}, and the release tells {merged['risk']:.6g} "
-            f"{document['units']}"
+            f"{document['units']}; {merged['ties']}"
         )
     lines.append("what is changed:")
     return [*lines, *(f"  {line}" for line in document["distortion_words"])]
