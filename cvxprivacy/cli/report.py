@@ -189,6 +189,11 @@ def report_text(document: Mapping[str, Any], source: DiscreteSource, solution: S
         "problem-out": "the problem, for `cvxprivacy verify --problem` and `cvxprivacy solve`",
         **dict.fromkeys(("report", "report, again"), REPORTED),
     }
+    if "merged" in document:
+        words["channel"] = (
+            "the channel, with its groups merged, for `cvxprivacy apply`; it holds the law of its "
+            "inputs{private}"
+        )
     if "sequel" in document:
         words["channel"] = "the channel of records in all tables{private}"
     words |= {f"{name}, new records": f"of new records: {text}" for name, text in words.items()}
@@ -334,8 +339,9 @@ def _drawn_notes(drawn: DrawnTable, *, kept: bool) -> list[str]:
         notes.append(CONSTANT)
     if drawn.merging is not None and kept:
         notes.append(
-            "the channel that is kept does not merge: `cvxprivacy apply` releases what it draws; "
-            "the groups that were merged are listed in the house file"
+            "the channel that is kept merges the groups that were merged, which were chosen by "
+            "looking at this table: by the same seed `cvxprivacy apply` releases it again; the "
+            "proof is of the channel before that"
         )
     return notes
 
