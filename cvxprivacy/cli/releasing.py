@@ -224,6 +224,9 @@ class Releasing:
             getattr(self.problem, "leakage", None),
         )  # fmt: skip
         facts = with_checks(facts, self.checks, self.solution, self.source, self.drawn)
+        stated = ("encoder", "distortion", "budget", "criteria")  # for who counts again
+        typed = {name: self.data[name] for name in stated if name in self.data}
+        facts["asked"] = {"coding": self.schema.to_dict(), **typed}
         if self.recoding:
             facts["recoding"] = self.recoding
         if self.drawn is not None and self.options["draw"] == "balanced":

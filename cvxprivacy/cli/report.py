@@ -10,7 +10,7 @@ from cvxprivacy.cli.outputs import described
 from cvxprivacy.microdata.changes import Change, changes
 from cvxprivacy.microdata.check import lines_of
 from cvxprivacy.microdata.untouched import advised
-from cvxprivacy.model.information import bias_in_words
+from cvxprivacy.model.information import bias_in_words, mutual_information
 from cvxprivacy.results.price import Price
 from cvxprivacy.tables.nearness import orders_of
 from cvxprivacy.text import upwards
@@ -272,6 +272,14 @@ def with_checks(
     facts["notes"] += [check.caution for check in checks if check.caution]
     if drawn is None:
         return facts
+    sizes = drawn.counts.sizes[drawn.counts.sizes > 0]
+    facts["drawn"] = {
+        "groups": len(sizes),
+        "smallest": int(sizes.min()),
+        "largest": int(sizes.max()),
+        "distortion": float(drawn.distortion),
+        "risk": mutual_information(drawn.counts.joint, units=solution.units),
+    }
     if drawn.informed is not None and "informed" in facts:
         table = {**drawn.informed.document(), "words": drawn.informed.words}
         facts["informed"] = {**facts["informed"], "table": table}
