@@ -29,6 +29,7 @@ from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.quantity import Quantity
 from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds, Rule
+from cvxprivacy.release.channel import MergedChannel
 from cvxprivacy.release.counted import CountedChannel
 from cvxprivacy.release.estimation import Estimate
 from cvxprivacy.release.hamming import HammingChannel
@@ -55,6 +56,7 @@ __all__ = [
     "GaussianSolution",
     "HammingChannel",
     "Informed",
+    "MergedChannel",
     "Price",
     "Progress",
     "Quantity",

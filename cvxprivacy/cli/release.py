@@ -28,6 +28,11 @@ UNCHECKED = (
     "nothing that was asked of the first table is checked on this one: `cvxprivacy audit` does"
 )
 
+MERGED = (
+    "groups that broke what was asked of the first table are merged in this one, too: they were "
+    "chosen by looking at that table, and this one may need others"
+)
+
 
 class Catalogued(click.Command):
     """A command whose help ends with everything that its options may ask for."""
@@ -231,7 +236,7 @@ def apply(
     from cvxprivacy.cli.releasing import released_output
     from cvxprivacy.cli.report import records_drawn
     from cvxprivacy.cli.table_files import open_table
-    from cvxprivacy.release.channel import Channel
+    from cvxprivacy.release.channel import Channel, MergedChannel
 
     refuse_unwritable({"out": out}, table, channel)
     output_format(table, out)
@@ -247,10 +252,12 @@ def apply(
         problem = "it releases letters u that a user decodes with Z, which this command cannot do"
         raise InputError("channel", problem, "apply it in Python: Channel.apply, Decoder.apply")
     used = [name for group in kept.schema.input_columns(kept.encoder) for name in group]
-    if draw == "balanced" and {*kept.schema.sensitive} <= {*opened.header}:
+    counted = draw == "balanced" or kept.schema.missing == "drop"  # records, as they were at first
+    if counted and {*kept.schema.sensitive} <= {*opened.header}:
         used = list(dict.fromkeys([*kept.schema.sensitive, *used]))
     drawn = write_all([released_output(opened, kept, out, used, seed, row_id, draw)])["out"]
-    drawn["notes"] = [*drawn["notes"], UNCHECKED]
+    merged = [MERGED] if isinstance(kept, MergedChannel) else []
+    drawn["notes"] = [*drawn["notes"], *merged, UNCHECKED]
     notes = [f"note: {note}" for note in drawn["notes"]]
     text = "\n".join([f"{out}: {records_drawn(drawn)}", *notes])
     say({"table": table, "channel": channel, "out": out, **drawn}, text)

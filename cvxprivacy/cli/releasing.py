@@ -153,15 +153,14 @@ class Releasing:
     def write(self) -> None:
         """Write every file that is wanted, together or not at all."""
         options = self.options
-        solved, certificate = self.solution.channel, self.solution.certificate
-        assert solved is not None
+        certificate = self.solution.certificate
         drawing, law = self._channels
         self.copied = self._copied(law) if self.options["untouched"] else None
         table = (self.opened, drawing, self.targets["out"], self.schema.columns)
         files = [
             released_output(*table, self.seed, self.row_id, options["draw"]),
             Output("certificate", self.targets["certificate"], certificate.write, private=True),
-            Output("channel", self.targets["channel"], solved.write, private=True),
+            Output("channel", self.targets["channel"], self.channel.write, private=True),
             Output("problem-out", self.targets["problem-out"], lambda f: f.write(self.stated)),
             *self._outputs(),
         ]
@@ -175,11 +174,16 @@ class Releasing:
         write_all([*self.kept.outputs, *report_outputs(self.reports, self._facts)], self.house)
 
     @property
-    def _channels(self) -> tuple[Any, Channel]:
-        """What draws the table, and the law of what it draws, p(x̂ | x)."""
+    def channel(self) -> Channel:
+        """The solution's, with the groups merged that were: of the same seed the same table."""
         channel = self.solution.channel if self.drawn is None else self.drawn.channel
         assert channel is not None
-        return channel, channel
+        return channel
+
+    @property
+    def _channels(self) -> tuple[Any, Channel]:
+        """What draws the table, and the law of what it draws, p(x̂ | x)."""
+        return self.channel, self.channel
 
     def _outputs(self) -> list[Output]:
         """Return further files."""
@@ -220,6 +224,9 @@ class Releasing:
             getattr(self.problem, "leakage", None),
         )  # fmt: skip
         facts = with_checks(facts, self.checks, self.solution, self.source, self.drawn)
+        stated = ("encoder", "distortion", "budget", "criteria")  # for who counts again
+        typed = {name: self.data[name] for name in stated if name in self.data}
+        facts["asked"] = {"coding": self.schema.to_dict(), **typed}
         if self.recoding:
             facts["recoding"] = self.recoding
         if self.drawn is not None and self.options["draw"] == "balanced":

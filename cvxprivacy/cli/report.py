@@ -10,8 +10,9 @@ from cvxprivacy.cli.outputs import described
 from cvxprivacy.microdata.changes import Change, changes
 from cvxprivacy.microdata.check import lines_of
 from cvxprivacy.microdata.untouched import advised
-from cvxprivacy.model.information import bias_in_words
+from cvxprivacy.model.information import bias_in_words, mutual_information
 from cvxprivacy.results.price import Price
+from cvxprivacy.tables.nearness import orders_of
 from cvxprivacy.text import upwards
 from cvxprivacy_verifier.wording import many
 
@@ -188,6 +189,11 @@ def report_text(document: Mapping[str, Any], source: DiscreteSource, solution: S
         "problem-out": "the problem, for `cvxprivacy verify --problem` and `cvxprivacy solve`",
         **dict.fromkeys(("report", "report, again"), REPORTED),
     }
+    if "merged" in document:
+        words["channel"] = (
+            "the channel, with its groups merged, for `cvxprivacy apply`; it holds the law of its "
+            "inputs{private}"
+        )
     if "sequel" in document:
         words["channel"] = "the channel of records in all tables{private}"
     words |= {f"{name}, new records": f"of new records: {text}" for name, text in words.items()}
@@ -266,6 +272,14 @@ def with_checks(
     facts["notes"] += [check.caution for check in checks if check.caution]
     if drawn is None:
         return facts
+    sizes = drawn.counts.sizes[drawn.counts.sizes > 0]
+    facts["drawn"] = {
+        "groups": len(sizes),
+        "smallest": int(sizes.min()),
+        "largest": int(sizes.max()),
+        "distortion": float(drawn.distortion),
+        "risk": mutual_information(drawn.counts.joint, units=solution.units),
+    }
     if drawn.informed is not None and "informed" in facts:
         table = {**drawn.informed.document(), "words": drawn.informed.words}
         facts["informed"] = {**facts["informed"], "table": table}
@@ -278,9 +292,18 @@ def with_checks(
             "distortion_after": float(drawn.distortion),
             "distortion": drawn.law.mean_distortion,
             "risk": drawn.risk,
+            "ties": _ties(source),
         }  # fmt: skip
     facts["notes"] += _drawn_notes(drawn, kept="channel" in document["files"])
     return facts
+
+
+def _ties(source: DiscreteSource) -> str:
+    """Say which of the groups that cost the same were merged."""
+    assert source.schema is not None
+    names = ", ".join(orders_of(source.schema, source.levels))
+    by = f"by the order of {names}" if names else "which are those with fewer values changed"
+    return f"of merges that cost the same the one to the nearest values is made, {by}"
 
 
 def _changes(solution: Solution, source: DiscreteSource, drawn: DrawnTable | None) -> list[Change]:
@@ -324,8 +347,9 @@ def _drawn_notes(drawn: DrawnTable, *, kept: bool) -> list[str]:
         notes.append(CONSTANT)
     if drawn.merging is not None and kept:
         notes.append(
-            "the channel that is kept does not merge: `cvxprivacy apply` releases what it draws; "
-            "the groups that were merged are listed in the house file"
+            "the channel that is kept merges the groups that were merged, which were chosen by "
+            "looking at this table: by the same seed `cvxprivacy apply` releases it again; the "
+            "proof is of the channel before that"
         )
     return notes
 
@@ -348,7 +372,7 @@ def _check_lines(document: Mapping[str, Any]) -> list[str]:
             f"of the table is {merged['distortion_after']:.4g}, "
             f"{merged['distortion_before']:.4g} as it was drawn; on average it is then "
             f"{merged['distortion']:.4g}, and the release tells {merged['risk']:.6g} "
-            f"{document['units']}"
+            f"{document['units']}; {merged['ties']}"
         )
     lines.append("what is changed:")
     return [*lines, *(f"  {line}" for line in document["distortion_words"])]

@@ -30,7 +30,7 @@ from cvxprivacy.formulations.sequel import after_releases
 from cvxprivacy.microdata.released_law import ReleasedLaw
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
-from cvxprivacy.release.channel import Channel
+from cvxprivacy.release.channel import Channel, MergedChannel
 from cvxprivacy.release.sequel import Matching, Sequel, earlier_letters, in_one, names_of
 from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.text import aligned, cells
@@ -50,6 +50,11 @@ _WITHOUT = {
     "draw": "with --draw balanced: what all tell together is proved of independent draws",
     "ensure": "with --ensure table: what is merged after the draw is of no channel that was proved",
 }
+
+_MENDED = (
+    "its groups were merged after the draw, by looking at the table, which no proof of both covers",
+    "release again after a table that was not mended by --ensure table",
+)
 
 
 class SequelReleasing(Releasing):
@@ -306,6 +311,8 @@ def _channel(path: str) -> Channel:
         problem = "it drew with the letters of a release before it"
         remedy = "pass channels that did not: a sequel of a sequel is not solved for"
         raise InputError(option, problem, remedy)
+    if isinstance(channel, MergedChannel):
+        raise InputError(option, *_MENDED)
     return channel
 
 
@@ -317,9 +324,7 @@ def _bound(table: str, channel: str) -> bool:
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
     if merged:
-        problem = "its groups were merged after the draw, which no channel did"
-        remedy = "release again after a table that was not mended by --ensure table"
-        raise InputError(f"--after {table}", problem, remedy)
+        raise InputError(f"--after {table}", *_MENDED)
     if kept is None:
         return False
     if kept["sha256"] != file_sum(channel):

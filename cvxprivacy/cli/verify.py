@@ -26,7 +26,7 @@ __all__ = ["verify"]
 
 
 @click.command()
-@click.argument("proofs", nargs=-1, required=True, metavar="PROOF...", type=click.Path())
+@click.argument("proofs", nargs=-1, metavar="[PROOF]...", type=click.Path())
 @shared.file(
     "--table",
     "The table that the proof was made for: it is counted again, with the recorded columns and "
@@ -36,6 +36,15 @@ __all__ = ["verify"]
     "--problem",
     "The problem, in TOML, that the proof should be of: it is stated anew, of TABLE if that is "
     "given, and compared with the proof's program, number by number.",
+)
+@shared.file(
+    "--released",
+    "The table that was released of TABLE, as delimited text: it is counted beside it, record by "
+    "record, by code of its own, and compared with --report.",
+)
+@shared.file(
+    "--report",
+    "What `release --json` printed of it: criteria that hold, records that are changed, groups.",
 )
 @click.option(
     "--work",
@@ -51,6 +60,8 @@ def verify(
     proofs: tuple[str, ...],
     table: str | None,
     problem: str | None,
+    released: str | None,
+    report: str | None,
     work: float,
     reading: dict[str, Any],
 ) -> None:
@@ -58,9 +69,16 @@ def verify(
 
     What is proved is said in plain words, from the proof's own data.  Needs neither CVXPY nor a
     solver.  A copy of the table with another delimiter, encoding or quoting is the same table:
-    its cells decide.  Where a set of files has its `NAME.house.json` beside PROOF, they are
-    compared with what was written.
+    its cells decide.  With --released the drawn table is counted beside the original, and what
+    --report says of it is decided again by code that shares nothing with what designs and draws;
+    no PROOF is needed for it.  Where a set of files has its `NAME.house.json` beside PROOF, they
+    are compared with what was written.
     """
+    if (released is None) != (report is None) or (released and table is None):
+        remedy = "pass --table, --released and --report together"
+        raise InputError("--released", "a table is counted beside its original", remedy)
+    if not proofs and released is None:
+        raise InputError("PROOF", "none", "name a proof, or pass --released")
     stated_problem = None if problem is None else _problem(problem, table, reading)
     results: dict[str, Any] = {}
     with allowing(work):
@@ -69,10 +87,33 @@ def verify(
             results[path], lines = _result(path, document, table, reading, problem, stated_problem)
             if not wants_json():
                 click.echo("\n".join(lines))
+    if released and table and report:
+        results[released], lines = _counted(table, released, report)
+        if not wants_json():
+            click.echo("\n".join(lines))
     if wants_json():
         say_json(results)
     if not all(result["verified"] for result in results.values()):
         sys.exit(1)
+
+
+def _counted(table: str, released: str, report: str) -> tuple[dict[str, Any], list[str]]:
+    """Return what is counted of a released table, as data and as lines of text."""
+    from cvxprivacy_verifier.released import recounted
+
+    try:
+        outcome = recounted(table, released, read_document(report))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        problem = str(error) if isinstance(error, ValueError | OSError) else repr(error)
+        remedy = "pass the original, the table that was released of it, and what `release --json` "
+        raise InputError("--released", problem, remedy + "printed then") from None
+    sound = not outcome.problems
+    head = f"{released}: counted again, and as {report} says" if sound else (
+        f"{released}: NOT as {report} says"
+    )  # fmt: skip
+    lines = [head, *(f"  {line}" for line in [*outcome.problems, *outcome.lines])]
+    result = {"verified": sound, "problems": outcome.problems, "statement": outcome.lines}
+    return result, lines
 
 
 def _read(path: str) -> dict[str, Any]:

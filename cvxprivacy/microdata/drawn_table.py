@@ -36,6 +36,7 @@ from cvxprivacy.release.tally import DrawnCounts, drawn_counts
 from cvxprivacy.results.informed import Informed, informed_by_table
 from cvxprivacy.results.recount import other_records, table_record
 from cvxprivacy.results.solution import Solution
+from cvxprivacy.tables.nearness import steps_apart
 from cvxprivacy.validation import one_of
 
 __all__ = ["DrawnTable", "release_table"]
@@ -160,7 +161,9 @@ class DrawnTable:
         if ensure == "law" or drawn.holds is not False:
             return drawn
         rules = list(problem._criteria().values())
-        merged = merging(counts, rules, problem.alphabet, _blocked(problem, counts))
+        assert source.schema is not None
+        steps = steps_apart(counts.x, counts.outputs, source.schema, source.levels)
+        merged = merging(counts, rules, problem.alphabet, _blocked(problem, counts), steps)
         before, after = drawn.distortion, counts.relabelled(merged.places)
         mended = cls(problem, solution, after, source, merged, before)
         if left := [check.stated for check in mended.checks if check.unmet]:

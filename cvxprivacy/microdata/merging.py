@@ -10,6 +10,9 @@ at which the distortion of the table's records rises least among those with whic
 satisfied; else where it rises least.  They are taken from the smallest to the largest, and the
 other way round, and what costs less is kept: a rule of thumb, not an optimum.  Then, while a cap is
 exceeded, the two groups are merged that lessen what leaks most for the distortion that it costs.
+
+Of merges that cost the same, the one is made after which the records are released as the nearest
+values (:mod:`cvxprivacy.tables.nearness`), then that with the largest group.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from cvxprivacy.additive import floats
 from cvxprivacy.criteria import Criterion
 from cvxprivacy.criteria.counts import Counts, leaked
 from cvxprivacy.errors import BrokenTableError
+from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.release.tally import DrawnCounts
 
@@ -57,6 +61,7 @@ def merging(
     criteria: Sequence[Criterion],
     alphabet: Alphabet,
     blocked: npt.NDArray[np.bool_] | None,
+    apart: FloatArray,
 ) -> Merging:
     """Merge groups until every one satisfies the criteria, and the table those on sums of leakage.
 
@@ -66,6 +71,8 @@ def merging(
     ----------
     blocked : ndarray of bool, shape (|X̂|, |X̂|), optional
         Whether an output has records that may not be released as another.
+    apart : ndarray, shape (|X|, |X̂|)
+        How far what is released is from what was: decides between merges of the same distortion.
 
     Raises
     ------
@@ -82,14 +89,15 @@ def merging(
     ]
     attempts = []
     for largest in (False, True):
-        groups = _Groups(counts, letters, alphabet, blocked)
+        groups = _Groups(counts, letters, alphabet, blocked, apart)
         while len(broken := groups.broken()):
             sizes = groups.sizes[broken]
             worst = int(broken[np.argmax(sizes) if largest else np.argmin(sizes)])
             if not groups.merge(worst):
                 break
         over = [repr(rule) for rule in sums if not len(broken) and not groups.lessen(rule)]
-        attempts.append((len(broken), len(over), groups.cost, groups, over))
+        cost = (round(groups.cost, _DIGITS), groups.far)
+        attempts.append((len(broken), len(over), cost, groups, over))
     left, exceeded, _, groups, over = min(attempts, key=lambda attempt: attempt[:3])
     if left or exceeded:
         names = over or [repr(rule) for rule in letters if not groups.satisfied_by(rule).all()]
@@ -112,6 +120,7 @@ class _Groups:
         criteria: list[Criterion],
         alphabet: Alphabet,
         blocked: npt.NDArray[np.bool_] | None,
+        apart: FloatArray,
     ) -> None:
         self.criteria, self.units = criteria, alphabet.units
         self.joint = counts.joint.copy()
@@ -125,6 +134,7 @@ class _Groups:
             costs = np.zeros((m, m))
             np.add.at(costs, counts.y_at, counts.masses[:, None] * d[counts.w_at, counts.x_at])
         self.costs = np.where(blocked, np.inf, costs) if blocked is not None else costs
+        self.steps = counts.moves.T @ apart
         self.spare = {y for y in range(m) if _suppressed(counts.outputs[y])}
 
     @property
@@ -135,6 +145,11 @@ class _Groups:
     def cost(self) -> float:
         """The distortion of all records as their groups are released."""
         return float(self.costs.diagonal().sum())
+
+    @property
+    def far(self) -> float:
+        """How far all records are from what they were."""
+        return float(self.steps.diagonal().sum())
 
     def broken(self) -> npt.NDArray[np.int64]:
         """Return the groups that break a criterion."""
@@ -165,27 +180,27 @@ class _Groups:
         ], dtype=int)  # fmt: skip
         if not len(others):
             return False
-        into = self.costs[group, others] - self.costs[group, group]
-        from_them = self.costs[others, group] - self.costs[others, others]
+        (into, far), (from_them, far_of_them) = (
+            tuple((table[a, b] - table[a, a]).round(_DIGITS) for table in (self.costs, self.steps))
+            for a, b in ((group, others), (others, group))
+        )
         from_them = np.where(sizes[others] > 0, from_them, np.inf)
-        added = np.minimum(into, from_them)
+        joins = (into < from_them) | ((into == from_them) & (far <= far_of_them))
+        added, apart = np.where(joins, into, from_them), np.where(joins, far, far_of_them)
         met = self.satisfied(self.joint[:, [group]] + self.joint[:, others])
-        order = np.lexsort((others, -sizes[others], added, ~met))
-        best = int(order[0])
+        ties = others, -sizes[others], apart, added
+        best = int(np.lexsort((*ties, ~met))[0])
         if not np.isfinite(added[best]):
-            best = int(np.argmin(added))
+            best = int(np.lexsort(ties)[0])
         if not np.isfinite(added[best]):
             return False
         other = int(others[best])
-        if into[best] <= from_them[best]:
-            self._join(group, other)
-        else:
-            self._join(other, group)
+        self._join(*((group, other) if joins[best] else (other, group)))
         return True
 
     def _join(self, source: int, target: int) -> None:
         """Release a group as another."""
-        for table in (self.joint.T, self.costs):
+        for table in (self.joint.T, self.costs, self.steps):
             table[target] += table[source]
             table[source] = 0
         self.places[self.places == source] = target
@@ -208,18 +223,21 @@ class _Groups:
         each = leaks(self.joint[:, active])
         both = np.array([leaks(self.joint[:, [y]] + self.joint[:, active]) for y in active])
         while each.sum() > bound:
-            costs = self.costs[np.ix_(active, active)]
-            into = costs - costs.diagonal()[:, None]
-            added = np.maximum(np.minimum(into, into.T), _MARGIN)
-            gained = np.where(np.isfinite(added), each[:, None] + each - both, -np.inf)
-            np.fill_diagonal(gained, -np.inf)
-            a, b = np.unravel_index(int(np.argmax(gained / added)), gained.shape)
-            if not gained[a, b] > 0:
+            into, far = (
+                table[np.ix_(active, active)] - table[active, active][:, None]
+                for table in (self.costs, self.steps)
+            )
+            possible = np.isfinite(into) & (into <= into.T)  # of a row into a column
+            np.fill_diagonal(possible, False)
+            worth = np.full(into.shape, -np.inf)
+            np.divide(each[:, None] + each - both, np.maximum(into, _MARGIN), worth, where=possible)
+            if not worth.max(initial=0.0) > 0:
                 return False
-            source, target = (a, b) if into[a, b] <= into[b, a] else (b, a)
+            nearest = np.where(worth >= _SAME * worth.max(), far, np.inf)
+            source, target = map(int, np.unravel_index(int(nearest.argmin()), worth.shape))
             self._join(int(active[source]), int(active[target]))
             kept = np.arange(len(active)) != source
-            place = int(target - (source < target))
+            place = target - (source < target)
             active, each, both = active[kept], each[kept], both[np.ix_(kept, kept)]
             each[place] = leaks(self.joint[:, active[[place]]])[0]
             both[place] = leaks(self.joint[:, active[[place]]] + self.joint[:, active])
@@ -228,6 +246,8 @@ class _Groups:
 
 
 _MARGIN = 1e-12  # of leakage in floats, and of a distortion that costs nothing
+_SAME = 1 - 1e-12  # as a part of what is best: as good
+_DIGITS = 9  # of distortions that are the same: sums of floats differ in their last digits
 
 
 def _suppressed(label: Any) -> bool:

@@ -8,6 +8,7 @@ import operator
 import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
+from io import StringIO
 from pathlib import Path
 from typing import IO, Any
 
@@ -36,7 +37,7 @@ from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.text import SHOWN, matrix_html
 from cvxprivacy.validation import array, labels, one_of
 
-__all__ = ["Channel", "load", "write", "write_sdcmicro"]
+__all__ = ["Channel", "MergedChannel", "load", "write", "write_sdcmicro"]
 
 
 class Channel(Frozen):
@@ -351,8 +352,11 @@ class Channel(Frozen):
         Parameters
         ----------
         labels : sequence of |X̂| labels
-            New names of the outputs; equal ones are kept apart in the matrix, not in tables.
+            New names of the outputs; those of one name are one output of a
+            :class:`cvxprivacy.typing.MergedChannel`.
         """
+        if len(set(labels)) < len(labels):
+            return MergedChannel(self, labels)
         return Channel(**{**self._arguments(), "outputs": list(labels)})
 
     def estimate(self, released: Any, *, method: str = "moment", **options: Any) -> Estimate:
@@ -484,6 +488,94 @@ class Channel(Frozen):
         return Path(path)
 
 
+class MergedChannel(Channel):
+    """A channel of which several outputs are released as one: ``channel.relabelled(labels)``.
+
+    It is the law p(g(x̂) | x) of a map g, with the sum of probabilities wherever they are one.  It
+    draws x̂ as the first channel does and releases g(x̂), so that the same seed makes the same table,
+    also after ``save`` and ``load``.  The channel of a table that ``ensure="table"`` mended is one:
+    its g was chosen by looking at that table, W included, which no bound on its leakage covers.
+
+    Parameters
+    ----------
+    drawn : Channel
+        What draws.
+    labels : sequence of label
+        What each output of it is released as.
+
+    Examples
+    --------
+    >>> first = Channel(np.eye(3), inputs="abc", outputs="abc", p_input=[0.5, 0.3, 0.2])
+    >>> merged = first.relabelled(["a", "b", "b"])
+    >>> merged, merged.matrix.tolist(), merged.released_marginal.tolist()
+    (MergedChannel(3 inputs → 2 of 3 outputs), [[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]], [0.5, 0.5])
+    >>> merged.apply(["c", "a"], seed=1).tolist()
+    ['b', 'a']
+    """
+
+    def __init__(self, drawn: Channel, labels: Sequence[Hashable]) -> None:
+        self.drawn, self.labels = drawn, list(labels)
+        place = {label: i for i, label in enumerate(dict.fromkeys(self.labels))}
+        self._places = np.array([place[label] for label in self.labels])
+        size = len(drawn.outputs)
+        if len(self.labels) != size:
+            remedy = f"pass {size}, one per output"
+            raise InputError("labels", f"{len(self.labels)} labels", remedy)
+        ones = sparse.csr_array((np.ones(size), (np.arange(size), self._places)))
+        arguments = {"matrix": drawn.matrix @ ones, "outputs": list(place)}
+        super().__init__(**{**drawn._arguments(), **arguments})
+
+    def __repr__(self) -> str:
+        sizes = f"{len(self.outputs)} of {len(self.labels)}"
+        return f"MergedChannel({len(self.inputs)} inputs → {sizes} outputs)"
+
+    def is_balanced(self, draw: str) -> bool:
+        """Tell whether draws are balanced, if they may be; what is merged may differ by more.
+
+        Parameters
+        ----------
+        draw : {"independent", "balanced"}
+            As of :meth:`Channel.apply`.
+        """
+        return self.drawn.is_balanced(draw)
+
+    def relabelled(self, labels: Sequence[Hashable]) -> Channel:
+        """Return the channel that draws as this one, and releases output i as ``labels[i]``.
+
+        Parameters
+        ----------
+        labels : sequence of |X̂| labels
+            As of :meth:`Channel.relabelled`.
+        """
+        return self.drawn.relabelled([labels[place] for place in self._places.tolist()])
+
+    def write(self, file: IO[str]) -> None:
+        """Write what :meth:`save` writes into an open file.
+
+        Parameters
+        ----------
+        file : text file
+            Open for writing; the caller closes it.
+        """
+        text = StringIO()
+        self.drawn.write(text)  # which refuses what no file keeps
+        merged = {"released_as": [written(label) for label in self.labels]}
+        document = {**json.loads(text.getvalue()), **merged}
+        json.dump(document, file, ensure_ascii=False, allow_nan=False)
+
+    @property
+    def _each(self) -> int:  # type: ignore[override]
+        return self.drawn._each
+
+    def _draw(self, rows: Places, numbers: Numbers) -> Places:
+        return np.asarray(self._places[self.drawn._draw(rows, numbers)])
+
+    def _balanced(
+        self, rows: Places, values: Sequence[Any] | None, draws: Draws, names: Any
+    ) -> Places:
+        return np.asarray(self._places[self.drawn._balanced(rows, values, draws, names)])
+
+
 # ---- files --------------------------------------------------------------------------------
 
 
@@ -504,6 +596,7 @@ def write(arguments: Mapping[str, Any], file: IO[str]) -> None:
         "coding": None if schema is None else schema.to_dict(),
         "decoder": None if decoder is None else decoder.to_dict(),
         "independent": arguments["independent"],
+        "released_as": None,
     }
     json.dump(document, file, ensure_ascii=False, allow_nan=False)
 
@@ -542,7 +635,10 @@ def load(path: str | os.PathLike[str], make: Callable[..., Any]) -> Any:
     """
     try:
         with Path(path).open(encoding="utf-8") as file:
-            return make(**_arguments(json.load(file)))
+            document = json.load(file)
+        channel = make(**_arguments(document))
+        labels = document.get("released_as")
+        return channel if labels is None else channel.relabelled([*map(read, labels)])
     except OSError as error:
         problem = f"{os.fspath(path)!r} cannot be read ({error.strerror})"
         raise InputError("path", problem, "pass a file that exists") from None

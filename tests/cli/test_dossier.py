@@ -363,7 +363,7 @@ def test_what_was_asked_is_shown_as_it_stands(facts):
     facts["checks"], facts["verdict"] = check_facts([one], None), released([one])
     facts["merged"] = {
         "groups": 3, "records": 21, "left": 9, "distortion_before": 0.1, "distortion_after": 0.125,
-        "distortion": 0.12, "risk": 0.01,
+        "distortion": 0.12, "risk": 0.01, "ties": "the nearest of equal cost by the order of age",
     }  # fmt: skip
     facts["uncertainty"]["population"] = {"records": 4000, "unique": 0.02}
     facts["distortion_words"] = ["age: a tenth for each band"]
@@ -371,7 +371,7 @@ def test_what_was_asked_is_shown_as_it_stands(facts):
     text = text_of(facts)
     for piece in ("Must not be released", "BROKEN by 3 groups of 21 records", "leaves 9",
                   "3 groups, with 21 records, were merged",
-                  "0.125", "a tenth for each band", "4000"):  # fmt: skip
+                  "0.125", "the order of age", "a tenth for each band", "4000"):  # fmt: skip
         assert piece in text, piece
 
 

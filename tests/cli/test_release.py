@@ -628,6 +628,51 @@ def test_a_table_that_breaks_what_was_asked_is_told_and_mended(here):
     assert "groups of" in say(*how, "--out", "m2.csv", "--ensure", "table").out
 
 
+def with_gaps(text):
+    """Miss an age in every 17th record, and an illness in every 23rd."""
+    head, *lines = text.splitlines()
+    kept = [line.split(",") for line in lines]
+    for i, line in enumerate(kept):
+        line[1] = "" if i % 17 == 0 else line[1]
+        line[3] = "" if i % 23 == 0 else line[3]
+    return "\n".join([head, *map(",".join, kept)]) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("how", "drawn"),
+    [
+        ((), ()), ((), ("--draw", "balanced")), ((), ("--row-id", "id")),
+        ((), ("--draw", "balanced", "--row-id", "id")), (("--holdout", 0.5), ()),
+        (("--encoder", "wx"), ()), (("--suppress", 0.4), ()), (("--missing", "level"), ()),
+        (("--missing", "drop"), ()), (("--missing", "drop"), ("--draw", "balanced")),
+    ],
+)  # fmt: skip
+def test_the_channel_of_a_mended_table_releases_it_again(how, drawn, here):
+    """To the last byte, merged groups included; and its law is that of what was released."""
+    write("t.csv", with_gaps(people()) if "--missing" in how else people())
+    asked = (*RARE, *ASKED, *how, "--ensure", "table", "--certificate", "p.json")
+    seed = ("--seed", 1, *drawn, "--out")
+    summary = report("release", "t.csv", *asked, *seed, "o.csv", "--channel", "c.json", code=None)
+    assert summary["merged"]["records"]
+    assert any("the channel that is kept merges" in note for note in summary["notes"])
+    again = report("apply", "c.json", "t.csv", *seed, "again.csv")
+    assert Path("again.csv").read_bytes() == Path("o.csv").read_bytes()
+    assert any("groups that broke what was asked" in note for note in again["notes"])
+    say("verify", "p.json", "--table", "t.csv")
+    channel = cpv.Channel.load("c.json")
+    letters = {tuple("" if part is None else part for part in y) for y in channel.outputs}
+    assert {(row["age"], row["sex"]) for row in rows("o.csv")} <= letters
+    released = pandas.read_csv("o.csv", dtype=object, keep_default_na=False, na_values=[""])
+    assert channel.estimate(released, method="em").records == len(released)
+
+
+def test_a_mended_table_of_arrow_is_released_again(parquet):
+    how = ("t.parquet", "--seed", 1, "--out")
+    report("release", *how, "o.parquet", *RARE, *ASKED, "--ensure", "table", "--channel", "c.json")
+    say("apply", "c.json", *how, "again.parquet")
+    assert Path("again.parquet").read_bytes() == Path("o.parquet").read_bytes()
+
+
 def test_what_is_checked_is_what_is_written_record_by_name_too(here):
     """Whatever columns are read for the report, by name or by place."""
     for name, more in (("o.csv", ()), ("n.csv", ("--no-untouched",))):

@@ -316,6 +316,11 @@ def test_a_channel_that_did_not_draw_the_table_is_refused(here):
     house = json.loads(Path("jan.csv.house.json").read_text(encoding="utf-8"))
     write("jan.csv.house.json", json.dumps({**house, "merged": []}))
     refused(*sequel(), pieces=["--after jan.csv", "merged after the draw"])
+    Path("jan.csv.house.json").unlink()
+    document = json.loads(Path("jan.json").read_text(encoding="utf-8"))
+    document["released_as"] = [document["outputs"][0]] * len(document["outputs"])
+    write("jan.json", json.dumps(document))
+    refused(*sequel(), pieces=["--after-channel jan.json", "merged after the draw"])
 
 
 def test_a_sequel_of_a_sequel_is_refused(here):

@@ -10,9 +10,10 @@ import stat
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import sparse, stats
 
 import cvxprivacy as cpv
+from cvxprivacy.release.counted import CountedChannel
 from tests import referee
 from tests.engines import ASKED, INF, NAN, made, pd, people
 
@@ -67,6 +68,36 @@ def test_one_channel_after_another_is_their_product():
     with pytest.raises(cpv.UnknownValueError) as caught:
         second.then(first)
     assert (caught.value.argument, caught.value.where, caught.value.value) == ("other", 0, "y")
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("draw", ["independent", "balanced"])
+def test_outputs_of_one_name_are_one_output_and_drawn_as_before(kind, draw, channel, tmp_path):
+    if kind == "sparse":
+        channel = channel._with(matrix=sparse.csr_array(channel.matrix))
+    merged = channel.relabelled("uvuv")
+    merged.save(tmp_path / "c.json")
+    values = [INPUTS[i] for i in np.random.default_rng(1).integers(0, 3, 500)]
+    became = dict(zip(OUTPUTS, "uvuv", strict=True))
+    drawn = [became[y] for y in channel.apply(values, seed=5, draw=draw).tolist()]
+    for each in (merged, cpv.Channel.load(tmp_path / "c.json")):
+        assert each.apply(values, seed=5, draw=draw).tolist() == drawn
+        assert each.outputs == ["u", "v"]
+        assert each._first_rows(3) == pytest.approx(np.array(MATRIX) @ np.eye(2)[[0, 1, 0, 1]])
+        assert each.released_marginal == pytest.approx([0.19, 0.81])
+    twice = merged.relabelled(["first", "only"]).relabelled(["one", "one"])
+    assert (twice.outputs, set(twice.apply(values, seed=1))) == (["one"], {"one"})
+    with pytest.raises(cpv.InputError, match="^labels"):
+        channel.relabelled(["u"] * 9)
+
+
+def test_a_mended_channel_of_whole_counts_stays_with_its_table_too(tmp_path):
+    counted = CountedChannel([[1, 2, 0], [0, 2, 3]], inputs="ab", outputs="abc")
+    merged = counted.relabelled("abb")
+    assert sorted(merged.apply(list("aaabbbbb"), seed=3).tolist()) == list("abbbbbbb")
+    with pytest.raises(cpv.InputError, match="of one table"):
+        merged.save(tmp_path / "c.json")
+    assert not (tmp_path / "c.json").exists()
 
 
 def test_the_matrix_is_a_copy_that_cannot_be_written(channel):
