@@ -29,8 +29,7 @@ from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.quantity import Quantity
 from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds, Rule
-from cvxprivacy.release.channel import MergedChannel
-from cvxprivacy.release.counted import CountedChannel
+from cvxprivacy.release.channel import CountedChannel, MergedChannel
 from cvxprivacy.release.estimation import Estimate
 from cvxprivacy.release.hamming import HammingChannel
 from cvxprivacy.results.comparison import ChannelComparison

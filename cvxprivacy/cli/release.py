@@ -108,10 +108,11 @@ class Catalogued(click.Command):
 @click.option(
     "--ensure",
     type=click.Choice(["law", "table"]),
-    help="What is to satisfy the criteria: the law, which is proved, or the drawn table too.  "
-    "Groups of it that break one are then merged into the nearest group, or the suppressed value; "
-    "if that cannot work the exit code is 3.  By default a table that breaks one is written and "
-    "told, with exit code 1.",
+    help="What is to satisfy the criteria: the law, which is proved, or the table that is "
+    "released, by default.  Its counts are then designed whole, blind to the confidential column "
+    "unless --encoder wx, where that can be; else groups of a drawn table that break one are "
+    "merged into the nearest group, or the suppressed value, and if that cannot work the exit code "
+    "is 3.  With law, a table that breaks one is written and told.",
 )
 @click.option(
     "--noise",
@@ -277,7 +278,7 @@ def _criteria() -> Iterator[tuple[str, str]]:
         ((kind, arguments),) = criteria_of([typed])
         words = stated_criterion({"kind": kind, **arguments}).in_words()
         complete = "=" not in typed or not words.unit or words.unit in words.asks
-        alone = "; of tables: `audit`" if getattr(criteria, kind).of_table else ""
+        alone = "; of tables alone" if getattr(criteria, kind).of_table else ""
         yield typed, (words.asks if complete else f"{words.asks} [{words.unit}]") + alone
 
 

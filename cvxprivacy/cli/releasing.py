@@ -19,6 +19,7 @@ from cvxprivacy.cli.outputs import Output, progress, refuse_unwritable, steps, w
 from cvxprivacy.cli.recodings import chosen, mapping_files, recoded, recoded_text
 from cvxprivacy.cli.report import report, report_text, with_checks, with_copied
 from cvxprivacy.cli.statement import (
+    of_table,
     problem_data,
     problem_of,
     problem_text,
@@ -27,7 +28,7 @@ from cvxprivacy.cli.statement import (
 )
 from cvxprivacy.cli.table_files import in_memory, open_table
 from cvxprivacy.errors import InputError
-from cvxprivacy.microdata.check import asked
+from cvxprivacy.microdata.check import as_typed, asked
 from cvxprivacy.microdata.drawn_table import DrawnTable
 from cvxprivacy.microdata.released_law import law_of
 from cvxprivacy.release.draws import Draws
@@ -99,6 +100,12 @@ class Releasing:
         if options["ensure"] == "table" and self.targets["out"] is None:
             raise InputError("--ensure", "no table is drawn", "pass --out, the released table")
 
+    @property
+    def ensure(self) -> str:
+        """What is to satisfy the criteria: the table, unless the law was typed or nothing asked."""
+        typed: str | None = self.options["ensure"]
+        return typed or ("table" if self.data["criteria"] else "law")
+
     def _beside(self) -> dict[str, str]:
         """Return the paths of further files."""
         return {}
@@ -127,6 +134,11 @@ class Releasing:
         self.halves = None if self.split is None else halves_of(self.source, self.split)
         design = self.source if self.halves is None else self.halves.design
         self.problem, self.stated = problem_of(self.data, design), ""
+        self.of_table = of_table(self.data)
+        if self.of_table and self.ensure == "law" and self.targets["out"] is not None:
+            stated = f"{self.of_table[0]!r} is of a table, and no law keeps it"
+            remedy = "pass --ensure table, or ask the law for RecordEntropy"
+            raise InputError("--criterion", stated, remedy)
         if (path := self.targets["problem-out"]) is not None:
             self.stated = problem_text(path, self.data, self.table, self.reading)
 
@@ -146,8 +158,8 @@ class Releasing:
             frame = in_memory(self.frame) if self.options["draw"] == "balanced" else self.frame
             self.drawn = DrawnTable.of(
                 self.problem, self.solution, frame, seed=self.seed, row_id=self.row_id,
-                source=self.source, ensure=self.options["ensure"] or "law",
-                draw=self.options["draw"],
+                source=self.source, ensure=self.ensure, draw=self.options["draw"],
+                of_table=self.of_table, time_limit=self.options["time_limit"],
             )  # fmt: skip
 
     def write(self) -> None:
@@ -199,6 +211,7 @@ class Releasing:
             return release_facts(
                 typed, self.data, self.problem, self.source, self.solution, self.document,
                 self.checks, self.kept, self.seconds, on_step,
+                criteria=list(as_typed(self.problem._criteria(), self.of_table).values()),
             )  # fmt: skip
 
     @cached_property
@@ -213,7 +226,7 @@ class Releasing:
         """How what is released stands with what was asked."""
         if self.drawn is not None:
             return self.drawn.checks
-        return asked(self.problem, self.solution, self.law)
+        return asked(self.problem, self.solution, self.law)  # of the law what relaxes the others
 
     @cached_property
     def document(self) -> dict[str, Any]:

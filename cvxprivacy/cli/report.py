@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from cvxprivacy.model.discrete import DiscreteSource
     from cvxprivacy.results.informed import Informed
     from cvxprivacy.results.solution import Solution
+    from cvxprivacy.results.table import TableSolution
 
 __all__ = [
     "CONSTANT",
@@ -90,7 +92,11 @@ def report(
         "risk_before": source.information(units=units),
         "risk_before_bias": source.bias(units=units),
         **other,
-        **({} if informed is None else {"informed": _informed(informed, law)}),
+        **(
+            {}
+            if informed is None
+            else {"informed": _informed(informed, law, blind=solution.informed is None)}
+        ),
         "released_law": {
             "name": law.name,
             "proved": law.proved,
@@ -121,9 +127,10 @@ def _in_another_measure(
     return {"leakage": {"measure": leakage.name, "before": before, "after": after, "none": none}}
 
 
-def _informed(informed: Informed, law: ReleasedLaw) -> dict[str, Any]:
+def _informed(informed: Informed, law: ReleasedLaw, *, blind: bool) -> dict[str, Any]:
     """Return what is told to who knows X, in numbers and in words."""
-    words = {"words": informed.words, "caution": informed.caution}
+    caution = informed.caution if not blind else informed.caution_of_rounding
+    words = {"words": informed.words, "caution": caution}
     return {**informed.document(), "law": law.name, **words}
 
 
@@ -280,7 +287,7 @@ def with_checks(
         "distortion": float(drawn.distortion),
         "risk": mutual_information(drawn.counts.joint, units=solution.units),
     }
-    if drawn.informed is not None and "informed" in facts:
+    if drawn.informed is not None and drawn.designed is None and "informed" in facts:
         table = {**drawn.informed.document(), "words": drawn.informed.words}
         facts["informed"] = {**facts["informed"], "table": table}
     if drawn.merging is not None:
@@ -294,8 +301,29 @@ def with_checks(
             "risk": drawn.risk,
             "ties": _ties(source),
         }  # fmt: skip
+    if drawn.designed is not None:
+        facts["designed"] = _designed(drawn.designed)
+        facts["notes"].append(facts["designed"]["words"])
     facts["notes"] += _drawn_notes(drawn, kept="channel" in document["files"])
     return facts
+
+
+def _designed(table: TableSolution) -> dict[str, Any]:
+    """Return how a table that was designed in whole counts stands, in numbers and in words."""
+    ends = [f"no table has less than {table.lower:.6g}, as is proved"]
+    if table.rounding is not None:
+        ends.append(f"no channel of the key alone less than {table.rounding.lower:.6g}")
+    elif table.status != "proved optimal" and table.claimed > -math.inf:
+        ends.append(f"and by the solver's claim none less than {table.claimed:.6g}")
+    words = (
+        f"the table was designed in whole counts, and not drawn: its distortion is "
+        f"{table.distortion:.6g}; {', '.join(ends)}; only which records of a cell move is chance"
+    )
+    claimed = table.claimed if math.isfinite(table.claimed) else None
+    return {
+        "status": table.status, "distortion": table.distortion, "lower": table.lower,
+        "claimed": claimed, "blind": table.rounding is not None, "words": words,
+    }  # fmt: skip
 
 
 def _ties(source: DiscreteSource) -> str:

@@ -25,10 +25,12 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.files import relative
 
 if TYPE_CHECKING:
+    from cvxprivacy.criteria import Criterion
     from cvxprivacy.formulations.channel import ChannelProblem
     from cvxprivacy.model.discrete import DiscreteSource
 
 __all__ = [
+    "of_table",
     "problem_data",
     "problem_of",
     "problem_text",
@@ -228,7 +230,7 @@ def problem_of(data: Mapping[str, Any], source: DiscreteSource) -> ChannelProble
         d = hamming(source.x)
     if "suppress" in measure:
         d = suppressible(d, measure["suppress"], data["source"]["key"])
-    rules = [stated_criterion(rule) for rule in data["criteria"]]
+    rules = [stated_criterion(rule).relaxation for rule in data["criteria"]]
     numbers = ("budget", "prior", "encoder", "units")
     settings = {name: data[name] for name in numbers if name in data}
     if "leakage" in data:
@@ -239,6 +241,11 @@ def problem_of(data: Mapping[str, Any], source: DiscreteSource) -> ChannelProble
     problem: ChannelProblem = formulation(source, d, criteria=rules, **settings)
     refuse_intractable(problem, "--encoder")
     return problem
+
+
+def of_table(data: Mapping[str, Any]) -> list[Criterion]:
+    """Return the criteria of a problem's data that no law satisfies, and a table may."""
+    return [rule for rule in map(stated_criterion, data["criteria"]) if rule.of_table]
 
 
 @contextmanager
@@ -273,7 +280,11 @@ def problem_text(path: str, data: Mapping[str, Any], table: str, reading: Mappin
     if "after" in data:
         data = {**data, "after": [relative(Path(p).absolute(), folder) for p in data["after"]]}
     source = {"table": relative(Path(table).absolute(), folder), **files, **how}
+    criteria = [
+        {**rule, "kind": type(stated_criterion(rule).relaxation).__name__}
+        for rule in data["criteria"]
+    ]
     try:
-        return written({**data, "source": source})
+        return written({**data, "source": source, "criteria": criteria})
     except InputError as error:
         raise InputError("--problem-out", error.problem, error.remedy, value=error.value) from None

@@ -19,22 +19,22 @@ from cvxprivacy.criteria.counts import Cells, Counts, Verdict, is_whole
 from cvxprivacy.criteria.diversity import KAnonymity
 from cvxprivacy.criteria.own_rows import cost_at
 from cvxprivacy.errors import CertificationError, InputError
-from cvxprivacy.exact import rational
+from cvxprivacy.exact import FloatArray, rational
 from cvxprivacy.formulations.minimum_distortion import MinimumDistortion
 from cvxprivacy.formulations.problem import Restatable
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.programs.expression import Constraint
 from cvxprivacy.programs.side_conditions import EntryBounds
-from cvxprivacy.release.channel import Channel
-from cvxprivacy.release.counted import CountedChannel
+from cvxprivacy.release.channel import Channel, CountedChannel
 from cvxprivacy.release.draws import Draws
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.results.table import Rounding, TableSolution
 from cvxprivacy.solvers.tables.blind import blind_table
 from cvxprivacy.solvers.tables.group_sizes import least_grouping
-from cvxprivacy.solvers.tables.moves import Places, one_hamming
+from cvxprivacy.solvers.tables.moves import Places, matched, one_hamming
 from cvxprivacy.solvers.tables.rounds import Answer, least_table
 from cvxprivacy.solvers.watch import Watch
+from cvxprivacy.tables.nearness import steps_apart
 from cvxprivacy.validation import number
 
 __all__ = ["TableProblem"]
@@ -116,7 +116,7 @@ class TableProblem(Restatable):
         elif grouping is None and not watch.stopped:
             answer = least_table(
                 self.relaxed.program, self._records, self._home, self._broken,
-                group=self.smallest_group, support=_support(solved),
+                group=self.smallest_group, support=_support(solved), apart=self._apart,
                 gap=gap, watch=watch,
             )  # fmt: skip
         if watch.interrupted:
@@ -143,6 +143,15 @@ class TableProblem(Restatable):
         alphabet = self.relaxed.alphabet
         place = {label: y for y, label in enumerate(alphabet.outputs)}
         return np.array([place.get(alphabet.source.x[x], -1) for x in alphabet.x_of.tolist()])
+
+    @cached_property
+    def _apart(self) -> FloatArray | None:
+        """How far letters and outputs are apart in a table's key, between moves of one cost."""
+        alphabet, schema = self.relaxed.alphabet, self.source.schema
+        if schema is None:
+            return None
+        letters = [self.source.x[x] for x in alphabet.x_of.tolist()]
+        return steps_apart(letters, alphabet.outputs, schema, self.source.levels)
 
     @cached_property
     def _sizes(self) -> Places:
@@ -180,6 +189,7 @@ class TableProblem(Restatable):
         answer, blind = blind_table(
             self.relaxed.program, self._records, letters, self._broken, chance,
             law=channel, group=self.smallest_group, watch=watch,
+            apart=None if self._apart is None else self._apart[np.unique(letters, True)[1]],
         )  # fmt: skip
         if blind is None:
             return answer, None
@@ -197,7 +207,7 @@ class TableProblem(Restatable):
         """Return the optimum where groups alone are asked for, by dynamic programming."""
         if self.relaxed.criteria or self.encoder != "x" or self._groups is None:
             return None
-        return _moved(self._records, self._home, self._groups)
+        return _moved(self._records, self._home, self._groups, self._apart)
 
     def _broken(self, counts: Places) -> npt.NDArray[np.bool_] | None:
         verdicts = [verdict for verdict in _verdicts(self, counts).values() if not verdict.holds]
@@ -258,15 +268,12 @@ def _about_w(rule: Any) -> bool:
 # ---- tables ------------------------------------------------------------------------------
 
 
-def _moved(n: Places, home: Places, groups: Places) -> Places:
-    """Return counts m(x, x̂) of groups of these sizes, of the fewest moves."""
-    counts = np.zeros((len(n), len(groups)), np.int64)
+def _moved(n: Places, home: Places, groups: Places, apart: FloatArray | None) -> Places:
+    """Return counts m(x, x̂) of groups of these sizes, of the fewest moves, the nearest."""
+    kept = np.zeros((len(n), len(groups)), np.int64)
     letters = np.arange(len(n))
-    counts[letters, home] = np.minimum(n, groups[home])
-    leave, arrive = n - counts[letters, home], groups - counts.sum(axis=0)
-    s = np.repeat(letters, leave)
-    np.add.at(counts, (s, np.repeat(np.arange(len(groups)), arrive)), 1)
-    return counts
+    kept[letters, home] = np.minimum(n, groups[home])
+    return kept + matched(n - kept[letters, home], groups - kept.sum(axis=0), apart)
 
 
 def _support(solved: Solution | None) -> npt.NDArray[np.bool_] | None:

@@ -6,7 +6,7 @@ criterion says what is said here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -21,7 +21,7 @@ from cvxprivacy.results.solution import Solution
 from cvxprivacy.text import aligned, one_sided
 from cvxprivacy_verifier.wording import many
 
-__all__ = ["Check", "asked", "lines_of"]
+__all__ = ["Check", "as_typed", "asked", "lines_of"]
 
 
 class OnTable(Protocol):
@@ -36,8 +36,9 @@ class OnTable(Protocol):
 
 
 def asked(
-    problem: ChannelProblem, solution: Solution, law: ReleasedLaw, drawn: OnTable | None = None
-) -> list[Check]:
+    problem: ChannelProblem, solution: Solution, law: ReleasedLaw, drawn: OnTable | None = None,
+    of_table: Sequence[Criterion] = (),
+) -> list[Check]:  # fmt: skip
     """Return everything that was asked, on the law and on the table, if one was drawn.
 
     Parameters
@@ -49,10 +50,29 @@ def asked(
         Of what is released of all records.
     drawn : DrawnTable, optional
         The table.
+    of_table : sequence of Criterion
+        Of the table alone.
     """
     budget = [_budget(problem, solution, law, drawn)] if "budget" in problem._formulated[1] else []
-    rules = problem._criteria().items()
+    rules = as_typed(problem._criteria(), of_table).items()
     return [*budget, *(_criterion(problem, law, drawn, name, rule) for name, rule in rules)]
+
+
+def as_typed(rules: Mapping[str, Criterion], of_table: Sequence[Criterion]) -> dict[str, Criterion]:
+    """Return criteria of a problem by name, those of a table in place of what is asked of a law.
+
+    Parameters
+    ----------
+    rules : mapping of str to Criterion
+        Of the problem, with the relaxations of those of the table.
+    of_table : sequence of Criterion
+    """
+    left, typed = list(of_table), {}
+    for name, rule in rules.items():
+        place = next((i for i, each in enumerate(left) if each.relaxation == rule), None)
+        stated = rule if place is None else left.pop(place)
+        typed[name if place is None else stated.name] = stated
+    return typed
 
 
 def _criterion(

@@ -1,10 +1,11 @@
-"""A drawn table, held against what was asked: the law is proved, a table is a draw of it.
+"""A released table, held against what was asked: the law is proved, a table is a draw of it.
 
 A criterion per released letter, a cap or a budget that the law satisfies may be broken by the
 table that is drawn, where few records share a letter.  Here each is evaluated on the counts of the
-table itself, and groups that break one are merged if that is wanted
-(:mod:`cvxprivacy.microdata.merging`).  Drawing again until a table fits is not offered: the table
-would then not be one of the channel that the proof is of.
+table itself.  If the table is to satisfy them, its counts are designed whole
+(:class:`~cvxprivacy.WholeCounts`) where that can be; else groups of a drawn table that break one
+are merged (:mod:`cvxprivacy.microdata.merging`).  Drawing again until a table fits is not offered:
+the table would then not be one of the channel that the proof is of.
 """
 
 from __future__ import annotations
@@ -24,10 +25,12 @@ from cvxprivacy.criteria.counts import Counts
 from cvxprivacy.errors import BrokenTableError, InputError
 from cvxprivacy.exact import rational
 from cvxprivacy.formulations.channel import ChannelProblem
+from cvxprivacy.formulations.minimum_distortion import MinimumDistortion
+from cvxprivacy.formulations.whole_counts import WholeCounts
 from cvxprivacy.frozen import frozen
-from cvxprivacy.microdata.check import Check, asked, lines_of
+from cvxprivacy.microdata.check import Check, as_typed, asked, lines_of
 from cvxprivacy.microdata.merging import Merging, merging
-from cvxprivacy.microdata.released_law import ReleasedLaw, law_of
+from cvxprivacy.microdata.released_law import CountedLaw, ReleasedLaw, law_of
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.one_symbol import SLACK
 from cvxprivacy.programs.alphabet import Alphabet
@@ -36,6 +39,7 @@ from cvxprivacy.release.tally import DrawnCounts, drawn_counts
 from cvxprivacy.results.informed import Informed, informed_by_table
 from cvxprivacy.results.recount import other_records, table_record
 from cvxprivacy.results.solution import Solution
+from cvxprivacy.results.table import TableSolution
 from cvxprivacy.tables.nearness import steps_apart
 from cvxprivacy.validation import one_of
 
@@ -62,6 +66,10 @@ class DrawnTable:
         Of the whole table, of which the problem's may be a part.
     drawn_distortion : Fraction
         Of the table before groups were merged, where some were.
+    designed : TableSolution or None
+        The whole counts that are released, where the table was designed and not drawn.
+    of_table : tuple of Criterion
+        Criteria that no law satisfies, as k-anonymity, which the table is to satisfy.
     frame : frame or None
         The released table, as :func:`release_table` returns it.
 
@@ -96,6 +104,8 @@ class DrawnTable:
     merging: Merging | None = None
     drawn_distortion: Fraction = Fraction(0)
     frame: Any = None
+    designed: TableSolution | None = None
+    of_table: tuple[Criterion, ...] = ()
 
     @classmethod
     def of(
@@ -109,6 +119,8 @@ class DrawnTable:
         ensure: str = "law",
         source: DiscreteSource | None = None,
         draw: str = "independent",
+        of_table: Sequence[Criterion] = (),
+        time_limit: float | None = None,
     ) -> DrawnTable:
         """Draw the table that a problem's source was counted from; see :func:`release_table`.
 
@@ -130,6 +142,10 @@ class DrawnTable:
             Of the whole table, where the problem is of a part of it alone.
         draw : {"independent", "balanced"}
             As of :meth:`cvxprivacy.Channel.apply`.
+        of_table : sequence of Criterion
+            Criteria that no law satisfies, for ``ensure="table"``.
+        time_limit : float, optional
+            Seconds for the design of whole counts.
 
         Raises
         ------
@@ -157,23 +173,34 @@ class DrawnTable:
             wrong = f"{counts.total:,} records, where the source has {source.records:,}"
             raise InputError("frame", wrong, "pass the table that the source was counted from")
         _refuse_other_cells(counts, source)
-        drawn = cls(problem, solution, counts, source)
-        if ensure == "law" or drawn.holds is not False:
+        drawn = cls(problem, solution, counts, source, of_table=tuple(of_table))
+        if ensure == "law":
             return drawn
-        rules = list(problem._criteria().values())
+        designed = None
+        if source is problem.source and draw == "independent":
+            designed = whole_counts(problem, of_table, seed=seed, time_limit=time_limit)
+        if designed is not None:
+            assert designed.channel is not None
+            counts = drawn_counts(designed.channel, kept, problem.source, **how)
+            return replace(drawn, counts=counts, designed=designed)
+        if drawn.holds is not False:
+            return drawn
+        rules = list(as_typed(problem._criteria(), of_table).values())
         assert source.schema is not None
         steps = steps_apart(counts.x, counts.outputs, source.schema, source.levels)
         merged = merging(counts, rules, problem.alphabet, _blocked(problem, counts), steps)
         before, after = drawn.distortion, counts.relabelled(merged.places)
-        mended = cls(problem, solution, after, source, merged, before)
+        mended = replace(drawn, counts=after, merging=merged, drawn_distortion=before)
         if left := [check.stated for check in mended.checks if check.unmet]:
             raise BrokenTableError(int((after.sizes > 0).sum()), left)
         return mended
 
     @property
     def channel(self) -> Channel:
-        """What releases this table, drawn with the same seed: the solution's channel, merged."""
-        channel = self.solution.channel
+        """What releases this table, with the same seed: whole counts, or the solution's channel,
+        merged.
+        """
+        channel = self.solution.channel if self.designed is None else self.designed.channel
         assert channel is not None
         if self.merging is None:
             return channel
@@ -200,7 +227,10 @@ class DrawnTable:
     @cached_property
     def law(self) -> ReleasedLaw:
         """The law of what is released of the whole table."""
-        return law_of(self.problem, self.solution, self.source, self.merging)
+        if self.designed is None:
+            return law_of(self.problem, self.solution, self.source, self.merging)
+        d, units = self.problem.alphabet.d, self.problem.units
+        return CountedLaw(self.channel, self.source, d, units, self.source, None, self.table)
 
     @property
     def risk(self) -> float:
@@ -209,8 +239,8 @@ class DrawnTable:
 
     @cached_property
     def informed(self) -> Informed | None:
-        """What this table tells who knows x, where the encoder saw W."""
-        if "w" not in self.problem.alphabet.encoder_inputs:
+        """What this table tells who knows x, where the randomisation saw W, if only to round."""
+        if "w" not in self.channel.encoder:
             return None
         counts = self.counts
         moves = counts.w_at, counts.x_at, counts.y_at
@@ -225,7 +255,7 @@ class DrawnTable:
     @cached_property
     def checks(self) -> list[Check]:
         """Everything that was asked, in the order of the problem's statement."""
-        return asked(self.problem, self.solution, self.law, self)
+        return asked(self.problem, self.solution, self.law, self, self.of_table)
 
     @cached_property
     def table(self) -> Counts:
@@ -262,6 +292,44 @@ class DrawnTable:
 
     def __str__(self) -> str:
         return "\n".join(lines_of(check.document() for check in self.checks))
+
+
+_CELLS = 600  # key letters up to which whole counts are designed blind to W, in a minute
+
+
+def whole_counts(
+    problem: ChannelProblem,
+    of_table: Sequence[Criterion],
+    *,
+    seed: int,
+    time_limit: float | None = None,
+) -> TableSolution | None:
+    """Return whole counts of least distortion under a problem's criteria; None where none come.
+
+    A budget, several laws, weights and criteria of the randomisation itself are not of counts.
+
+    Parameters
+    ----------
+    problem : ChannelProblem
+    of_table : sequence of Criterion
+        Of the table alone.
+    seed : int
+        Of the rounding.
+    time_limit : float, optional
+        Seconds.
+    """
+    if type(problem) is not MinimumDistortion or problem.source.weighted:
+        return None
+    rules = list(as_typed(problem._criteria(), of_table).values())
+    how: dict[str, Any] = {"encoder": problem.encoder, "units": problem.units}
+    try:
+        table = WholeCounts(problem.source, problem.alphabet.d, rules, **how)
+    except InputError:  # what counts do not take: the table is drawn
+        return None
+    if table.blind and len(problem.source.x) > _CELLS:
+        return None
+    solution = table.solve(seed=seed, time_limit=time_limit)
+    return None if solution.counts is None else solution
 
 
 def with_values(problem: ChannelProblem, frame: Any) -> Any:

@@ -230,6 +230,34 @@ class ReleasedLaw:
         return "as groups were merged" if merged else f"proved of {self.proved_of}"
 
 
+@dataclass(frozen=True, eq=False)
+class CountedLaw(ReleasedLaw):
+    """The law of whole counts, which is the table itself: what is judged of one is of both.
+
+    Attributes
+    ----------
+    table : Counts
+        The records that are released.
+    """
+
+    table: Counts
+
+    @property
+    def name(self) -> str:
+        """What it is called, wherever it is spoken of."""
+        return "the law, which is that of the table"
+
+    @property
+    def proved(self) -> bool:
+        """Whether it is the law that the certificate is of: that bounds this one from below."""
+        return False
+
+    def standing(self, rule: Criterion) -> tuple[float | None, bool | None]:
+        """Return what a criterion measures of the counts, and whether it holds of them, exactly."""
+        verdict = rule.verdict(self.table)
+        return verdict.value, verdict.holds
+
+
 def law_of(
     problem: ChannelProblem,
     solution: Solution,

@@ -20,7 +20,7 @@ from cvxprivacy.errors import InputError, UnknownValueError
 from cvxprivacy.exact import is_sparse
 from cvxprivacy.extras import pd
 from cvxprivacy.files import whole_file
-from cvxprivacy.frozen import Frozen
+from cvxprivacy.frozen import Frozen, frozen
 from cvxprivacy.release.apply import (
     Mechanism,
     Places,
@@ -28,7 +28,7 @@ from cvxprivacy.release.apply import (
     inverse_transform,
     inverse_transform_sparse,
 )
-from cvxprivacy.release.balanced import balanced
+from cvxprivacy.release.balanced import balanced, dealt
 from cvxprivacy.release.decoder import Decoder
 from cvxprivacy.release.draws import Draws, Numbers, numerators
 from cvxprivacy.release.estimation import Estimate, estimate, released_counts, stochastic
@@ -37,7 +37,7 @@ from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.text import SHOWN, matrix_html
 from cvxprivacy.validation import array, labels, one_of
 
-__all__ = ["Channel", "MergedChannel", "load", "write", "write_sdcmicro"]
+__all__ = ["Channel", "CountedChannel", "MergedChannel", "load", "write", "write_sdcmicro"]
 
 
 class Channel(Frozen):
@@ -576,6 +576,112 @@ class MergedChannel(Channel):
         return np.asarray(self._places[self.drawn._balanced(rows, values, draws, names)])
 
 
+_WHOLE = "pass whole numbers of records ≥ 0, a row for each input"
+
+
+class CountedChannel(Channel):
+    """The channel p(x̂ | s) = m(s, x̂)/n(s) of whole counts, applied so that these come out.
+
+    The records of a cell s are put in a random order, in which the first m(s, x̂₁) are released as
+    x̂₁, and so on: each record's own probabilities are those of the channel, and the counts are
+    certain.  Records are not drawn independently of each other, and ``draw="balanced"`` changes
+    nothing.  It is of one table, and releases no other.
+
+    Parameters
+    ----------
+    counts : array_like of int, shape (|S|, |X̂|)
+        m(s, x̂), with records in every row.
+    inputs, outputs : sequence
+        Labels of rows and columns; pairs (w, x) with ``encoder="wx"``.
+    schema : TableSchema, optional
+        How the records of a table become inputs.
+    encoder : {"x", "wx"}
+        What makes an input.
+
+    Raises
+    ------
+    InputError
+        For what is no count, an input without records, or labels that do not fit.
+
+    Examples
+    --------
+    Two of the three records of ``a`` are released as ``b``, whatever the draw:
+
+    >>> channel = CountedChannel([[1, 2], [0, 2]], inputs="ab", outputs="ab")
+    >>> sorted(channel.apply(list("aabab"), seed=1).tolist())
+    ['a', 'b', 'b', 'b', 'b']
+    """
+
+    def __init__(
+        self,
+        counts: Any,
+        *,
+        inputs: Sequence[Hashable],
+        outputs: Sequence[Hashable],
+        schema: TableSchema | None = None,
+        encoder: str = "x",
+    ) -> None:
+        typed = array(counts, "counts", _WHOLE, axes=(2,))
+        for where in np.argwhere(typed != np.rint(typed)).tolist()[:1]:
+            value = float(typed[tuple(where)])
+            raise InputError(
+                "counts", f"{value!r} is no count", _WHOLE, where=tuple(where), value=value
+            )
+        for row in np.flatnonzero(~typed.any(axis=1)).tolist()[:1]:
+            raise InputError("counts", "no records", "leave out the input", where=row)
+        self.counts = typed.astype(np.int64)
+        sizes = self.counts.sum(axis=1)
+        super().__init__(
+            self.counts / sizes[:, None],
+            inputs=inputs,
+            outputs=outputs,
+            p_input=sizes / sizes.sum(),
+            schema=schema,
+            encoder=encoder,
+        )
+        self.counts = frozen(self.counts)
+
+    def is_balanced(self, draw: str) -> bool:
+        """Tell whether counts have to be rounded: they are whole.
+
+        Parameters
+        ----------
+        draw : {"independent", "balanced"}
+            As of :meth:`cvxprivacy.Channel.apply`.
+        """
+        one_of(draw, "draw", "independent", "balanced")
+        return False
+
+    def write(self, file: IO[str]) -> None:
+        """Write what :meth:`save` writes into an open file: the counts, of which the law is made.
+
+        Parameters
+        ----------
+        file : text file
+            Open for writing; the caller closes it.
+        """
+        text = StringIO()
+        super().write(text)
+        document = {**json.loads(text.getvalue()), "counts": _listed(sparse.csr_array(self.counts))}
+        json.dump(document, file, ensure_ascii=False, allow_nan=False)
+
+    def _draw(self, rows: Places, numbers: Numbers) -> Places:
+        """Return the number of each record's letter, by the order of the records' numbers."""
+        sizes = np.bincount(rows, minlength=len(self.counts))
+        wrong = np.flatnonzero(sizes != self.counts.sum(axis=1))
+        if len(wrong):
+            row = int(wrong[0])
+            label, expected = self.inputs[row], int(self.counts[row].sum())
+            problem = f"{sizes[row]:,} records of {label!r} where the counts are of {expected:,}"
+            remedy = (
+                "pass the table that was counted, without records that it left out, all of it at "
+                "once and in memory"
+            )
+            raise InputError("values", problem, remedy, value=label)
+        letters = np.tile(np.arange(self.counts.shape[1]), len(self.counts))
+        return dealt(rows, np.repeat(letters, self.counts.ravel()), numbers)
+
+
 # ---- files --------------------------------------------------------------------------------
 
 
@@ -636,7 +742,11 @@ def load(path: str | os.PathLike[str], make: Callable[..., Any]) -> Any:
     try:
         with Path(path).open(encoding="utf-8") as file:
             document = json.load(file)
-        channel = make(**_arguments(document))
+        arguments = _arguments(document)
+        if (counts := document.get("counts")) is not None:
+            some = {name: arguments[name] for name in ("inputs", "outputs", "schema", "encoder")}
+            return CountedChannel(_matrix(counts).toarray(), **some)
+        channel = make(**arguments)
         labels = document.get("released_as")
         return channel if labels is None else channel.relabelled([*map(read, labels)])
     except OSError as error:

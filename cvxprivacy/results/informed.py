@@ -140,6 +140,19 @@ class Informed(FrozenFields):
             "not; ConditionalLeakageCap bounds this, and encoder x adds nothing"
         )
 
+    @property
+    def caution_of_rounding(self) -> str:
+        """What is to be said of a table that is blind but for its rounding; else nothing."""
+        if not self.exceeds:
+            return ""
+        w, x = self.names
+        more = float(self.after) - float(self.before)
+        return (
+            f"counts were rounded with {w} in view, each by less than a record: to who knows a "
+            f"person's {x} the table tells {more:.4g} {self.units} more about it than {x} alone, "
+            "as the accidents of a draw do, too"
+        )
+
 
 def _shown(information: float) -> str:
     return f"{information if information > _NOTHING else 0:.4g}"

@@ -16,8 +16,7 @@ from cvxprivacy.criteria.counts import Verdict
 from cvxprivacy.errors import InputError
 from cvxprivacy.frozen import FrozenFields
 from cvxprivacy.model.information import mutual_information
-from cvxprivacy.release.channel import Channel
-from cvxprivacy.release.counted import CountedChannel
+from cvxprivacy.release.channel import Channel, CountedChannel
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.text import aligned, facts_html
 
@@ -197,9 +196,7 @@ class TableSolution(FrozenFields):
         ]
         if self.rounding is not None:
             least = f"no channel of x has less than {self.rounding.lower:.6g}"
-            lines.append(
-                ("blind to W", f"{least}; one is rounded, in each count by under a record")
-            )
+            lines.append(("rounds", f"a channel of x, each count by less than one; {least}"))
         elif self.status != "proved optimal":
             nothing = self.claimed == -math.inf
             text = "nothing" if nothing else f"no table has less than {self.claimed:.6g}"

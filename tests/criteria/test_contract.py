@@ -463,7 +463,6 @@ def test_what_is_of_tables_is_refused_by_programs():
         lambda: cpv.MinimumDistortion(source, cpv.hamming(2), rules),
         lambda: cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.2, criteria=rules),
         lambda: cpv.RateDistortionEquivocation(source, cpv.hamming(2), 0.5, criteria=rules),
-        lambda: cpv.WholeCounts(source, cpv.hamming(2), rules),
     ):
         with pytest.raises(cpv.InputError) as caught:
             call()

@@ -29,6 +29,7 @@ from cvxprivacy.programs.worst import first_part
 from cvxprivacy.text import cells
 
 if TYPE_CHECKING:
+    from cvxprivacy.criteria import Criterion
     from cvxprivacy.formulations.channel import ChannelProblem
     from cvxprivacy.microdata.audit import Audit
     from cvxprivacy.microdata.check import Check
@@ -52,6 +53,8 @@ def release_facts(
     kept: Kept,
     seconds: float,
     progress: Callable[[str], object] | None = None,
+    *,
+    criteria: Sequence[Criterion] | None = None,
 ) -> Facts:
     """Return the facts of a release.
 
@@ -71,6 +74,8 @@ def release_facts(
         How long the problem took to solve.
     progress : callable, optional
         Is told how far the curve is.
+    criteria : sequence of Criterion, optional
+        As they were typed; by default the problem's.
 
     Raises
     ------
@@ -81,7 +86,8 @@ def release_facts(
     guard, schema, sequel = guard_of(source), source.schema, document.get("sequel")
     of_all = source is problem.source or sequel is not None
     assert schema is not None
-    drawn = Drawn.of(asked, source, problem.criteria, kept, data["units"])
+    criteria = problem.criteria if criteria is None else criteria
+    drawn = Drawn.of(asked, source, criteria, kept, data["units"])
     minimised, height = _minimised(problem), _height(problem, source, solution, data)
     curve, why = tradeoff.curve(
         problem, solution, minimised, height, seconds=seconds, progress=progress
@@ -101,7 +107,7 @@ def release_facts(
             *cautions(document, seed, source, checks, drawn),
             *(() if sequel is None else sequel["statements"]),
         ],
-        asked=words.asked(data, problem.criteria, schema),
+        asked=words.asked(data, criteria, schema),
         against=words.against(
             schema, problem.encoder, sequel=sequel is not None, balanced=balanced
         ),
@@ -112,7 +118,7 @@ def release_facts(
         sequel=sequel and {k: v for k, v in sequel.items() if k != "statements"},
         checks=check_facts(checks, drawn.audit),
         merged=document.get("merged"),
-        letters=drawn.audit and counted_letters(drawn.audit, problem.criteria),
+        letters=drawn.audit and counted_letters(drawn.audit, criteria),
         measures=drawn.audit and measures(drawn.audit, guard),
         tradeoff=curve,
         prices=tradeoff.prices(problem, solution, minimised),
@@ -127,7 +133,7 @@ def release_facts(
             if of_all
             else f"the {problem.source.records:,} records that the channel was designed on",
         ),
-        definitions=words.definitions(_terms(drawn), problem.criteria),
+        definitions=words.definitions(_terms(drawn), criteria),
         verification=verification(
             kept, asked, guard, schema.sensitive, all_records=of_all, sequel=sequel is not None
         ),

@@ -75,29 +75,29 @@ class IntegerProgram:
         return int(self.solver.getNumRow()) - 1
 
     def solve(
-        self, watch: Watch, *, whole: bool = False, gap: float = 0.0
+        self, watch: Watch, *, integral: bool = False, gap: float = 0.0
     ) -> tuple[FloatArray | None, bool, float]:
         """Return the solution, if there is one, whether it is optimal, and the solver's bound."""
         kinds, states = self._highs.HighsVarType, self._highs.HighsModelStatus
         count = self.solver.getNumCol()
-        kind = np.full(count, kinds.kInteger if whole else kinds.kContinuous)
+        kind = np.full(count, kinds.kInteger if integral else kinds.kContinuous)
         kind[self.free] = kinds.kContinuous
         self.solver.changeColsIntegrality(count, np.arange(count, dtype=np.int32), kind)
         self.solver.setOptionValue("mip_rel_gap", gap)
-        if whole and self.start is not None:
+        if integral and self.start is not None:
             first = self._highs.HighsSolution()
             first.col_value = np.append(self.start, np.zeros(count - len(self.start))).tolist()
             self.solver.setSolution(first)
-        spent = 0.0 if whole else self.solver.getRunTime()  # simplex counts what was run before
+        spent = 0.0 if integral else self.solver.getRunTime()  # simplex counts what was run before
         self.solver.setOptionValue("time_limit", spent + min(watch.left, 1e9))
         self._run(watch)
         status, info = self.solver.getModelStatus(), self.solver.getInfo()
         solved = status == states.kOptimal
         self.infeasible = status in (states.kInfeasible, states.kUnboundedOrInfeasible)
-        bound = info.mip_dual_bound if whole else info.objective_function_value
+        bound = info.mip_dual_bound if integral else info.objective_function_value
         there = info.primal_solution_status == 2  # a feasible point
         x = np.asarray(self.solver.getSolution().col_value) if there else None
-        return x, solved, float(bound) if whole or solved else -math.inf
+        return x, solved, float(bound) if integral or solved else -math.inf
 
     @property
     def prices(self) -> FloatArray:

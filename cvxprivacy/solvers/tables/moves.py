@@ -14,17 +14,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from scipy.optimize import linear_sum_assignment
 
 from cvxprivacy.exact import FloatArray, rational
 from cvxprivacy.programs.channel import ChannelProgram
 
 __all__ = [
-    "Booleans", "Moves", "Places", "bounds_in_records", "every_move", "one_hamming", "roundings",
-    "some_moves",
+    "Booleans", "Moves", "Places", "bounds_in_records", "every_move", "matched", "one_hamming",
+    "roundings", "some_moves",
 ]  # fmt: skip
 
 ALL_MOVES = 100  # letters up to which every record may go everywhere
 _TARGETS = 40  # cheapest ones of a letter, beyond
+_MATCHED = 4000  # records up to which those that leave and those that arrive are matched
 
 Places = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
@@ -51,6 +53,8 @@ class Moves:
         Moves that might be columns, too.
     costs : ndarray, shape (sources, m)
         Of all moves.
+    apart : ndarray, shape (n, m), or None
+        How far letters and outputs are apart, where moves cost the same.
     """
 
     source: Places
@@ -64,6 +68,7 @@ class Moves:
     costs: FloatArray
     stays: int | None = None
     left_out: Booleans | None = None
+    apart: FloatArray | None = None
 
     @property
     def outputs(self) -> Places:
@@ -86,36 +91,53 @@ class Moves:
         return s, y
 
     def table(self, x: FloatArray, shape: tuple[int, int]) -> Places | None:
-        """Return whole m(s, x̂) of a solution: those that leave go to those that arrive, in order.
+        """Return whole m(s, x̂) of a solution: those that leave go to the nearest that arrive.
 
         None for what is not within the bounds of all columns, or leaves other sums of pools.
         """
         exact = np.rint(x)
         if not ((self.lower <= exact) & (exact <= self.upper)).all():
             return None
-        x = exact.astype(np.int64)
-        if (np.bincount(self.pool, x, len(self.pools)) != self.pools).any():
+        records: Places = exact.astype(np.int64)
+        if (np.bincount(self.pool, records, len(self.pools)) != self.pools).any():
             return None
         counts = np.zeros(shape, np.int64)
         if self.stays is None:
-            counts[self.source, self.output] = x
+            counts[self.source, self.output] = records
             return counts
-        stay, home = x[: self.stays], self.output[: self.stays]
+        stay, home = records[: self.stays], self.output[: self.stays]
+        size = self.upper.astype(np.int64)
         for pool in range(len(self.pools)):
             letters = np.flatnonzero(self.pool[: self.stays] == pool)
             mine = np.flatnonzero(self.pool[self.stays :] == pool) + self.stays
-            arrive = x[mine].copy()
-            leave = self.upper[letters].astype(np.int64) - stay[letters]
+            arrive = records[mine].copy()
+            leave: Places = size[letters] - stay[letters]
             back = np.minimum(leave, arrive[home[letters]])  # who leaves and is back has not moved
-            leave -= back
+            leave = leave - back
             np.subtract.at(arrive, home[letters], back)
-            counts[letters, home[letters]] = self.upper[letters].astype(np.int64) - leave
-            ends, starts = np.cumsum(leave), np.cumsum(arrive)
-            marks = np.unique(np.concatenate([[0], ends, starts]))
-            for low, high in zip(marks[:-1].tolist(), marks[1:].tolist(), strict=True):
-                s, y = np.searchsorted(ends, low, "right"), np.searchsorted(starts, low, "right")
-                counts[letters[s], y] += high - low
+            apart = None if self.apart is None else self.apart[letters]
+            counts[letters] = matched(leave, arrive, apart)
+            counts[letters, home[letters]] += size[letters] - leave
         return counts
+
+
+def matched(leave: Places, arrive: Places, apart: FloatArray | None) -> Places:
+    """Return how many records of each letter go to each output, the nearest together.
+
+    Parameters
+    ----------
+    leave : ndarray of int, shape (letters,)
+    arrive : ndarray of int, shape (m,)
+        As many in all.
+    apart : ndarray, shape (letters, m), or None
+        How far an output is: without, or of very many records, they go in order.
+    """
+    rows, columns = (np.repeat(np.arange(len(n)), n) for n in (leave, arrive))
+    if apart is not None and len(rows) <= _MATCHED:
+        columns = columns[linear_sum_assignment(apart[np.ix_(rows, columns)])[1]]
+    counts = np.zeros((len(leave), len(arrive)), np.int64)
+    np.add.at(counts, (rows, columns), 1)
+    return counts
 
 
 # ---- every move, or letters that are pooled ----------------------------------------------
@@ -156,8 +178,9 @@ def one_hamming(program: ChannelProgram, home: Places) -> Places | None:
 
 
 def every_move(
-    program: ChannelProgram, n: Places, home: Places, support: Booleans | None = None
-) -> Moves:
+    program: ChannelProgram, n: Places, home: Places, support: Booleans | None = None,
+    apart: FloatArray | None = None,
+) -> Moves:  # fmt: skip
     """Return the moves of all letters; of many letters the cheapest and those of a law first.
 
     Parameters
@@ -169,6 +192,8 @@ def every_move(
         The output that is a letter's own value, −1 for none.
     support : ndarray of bool, shape (n, m), optional
         Moves that are not left out.
+    apart : ndarray, shape (n, m), optional
+        How far letters and outputs are apart, where moves cost the same.
     """
     costs = program.cost(program.objectives[""])
     least, most = bounds_in_records(program, n)
@@ -189,7 +214,7 @@ def every_move(
         lower=np.concatenate([least[np.arange(program.n), home], np.zeros(len(moved))]),
         upper=np.concatenate([n, np.repeat(size, program.m)]).astype(float),
         pool=np.concatenate([pool, np.repeat(np.arange(len(first)), program.m)]),
-        pools=size, spread=spread, costs=costs, stays=program.n,
+        pools=size, spread=spread, costs=costs, stays=program.n, apart=apart,
     )  # fmt: skip
 
 

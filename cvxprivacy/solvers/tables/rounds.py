@@ -417,7 +417,7 @@ class Rounds:
         self.relax(watch, answer)
         coarse = max(gap, _COARSE)
         for number in range(_ROUNDS):
-            x, solved, bound = self.highs.solve(watch, whole=True, gap=coarse)
+            x, solved, bound = self.highs.solve(watch, integral=True, gap=coarse)
             left_out = self.moves.left_out
             if self.highs.infeasible:
                 if left_out is not None and self._open(left_out):
@@ -476,6 +476,7 @@ def least_table(
     *,
     group: int = 1,
     support: Booleans | None = None,
+    apart: FloatArray | None = None,
     gap: float = 1e-6,
     watch: Watch | None = None,
 ) -> Answer:
@@ -495,6 +496,8 @@ def least_table(
         The least size of a group that is not empty.
     support : ndarray of bool, shape (n, m), optional
         Moves that are among the unknowns from the start, where these are not all.
+    apart : ndarray, shape (n, m), optional
+        How far letters and outputs are apart, where moves cost the same.
     gap : float
         Of the cost, relatively.
     watch : Watch, optional
@@ -504,5 +507,5 @@ def least_table(
     together = np.zeros((program.n, program.m), np.int64)  # the cheapest table of one group
     together[:, int((n @ program.cost(program.objectives[""])).argmin())] = n
     first = together if judge(together) is None else None
-    rounds = Rounds(program, every_move(program, n, home, support), group=group)
+    rounds = Rounds(program, every_move(program, n, home, support, apart), group=group)
     return rounds.run(watch, gap, judge, first=first)
