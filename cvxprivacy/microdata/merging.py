@@ -100,7 +100,7 @@ def merging(
         attempts.append((len(broken), len(over), cost, groups, over))
     left, exceeded, _, groups, over = min(attempts, key=lambda attempt: attempt[:3])
     if left or exceeded:
-        names = over or [repr(rule) for rule in letters if not groups.satisfied_by(rule).all()]
+        names = over or [repr(rule) for rule in letters if not groups.keeps(rule)]
         raise BrokenTableError(int((groups.sizes > 0).sum()), names)
     places, sizes = groups.places, counts.sizes
     moves = [
@@ -125,6 +125,9 @@ class _Groups:
         self.criteria, self.units = criteria, alphabet.units
         self.joint = counts.joint.copy()
         self.masses = self.joint.sum(axis=1)
+        # which key letters records came from: what a group leaves open of them depends on it
+        of_letters = any(rule.counts_records and not rule.of_table for rule in criteria)
+        self.moves = counts.moves.copy() if of_letters and alphabet.encoder == "x" else None
         m = len(counts.outputs)
         self.places = np.arange(m)
         d = floats(alphabet.d.cost)
@@ -154,22 +157,32 @@ class _Groups:
     def broken(self) -> npt.NDArray[np.int64]:
         """Return the groups that break a criterion."""
         active = np.flatnonzero(self.sizes)
-        return active[~self.satisfied(self.joint[:, active])]
+        return active[~self.satisfied(self.joint[:, active], self._moves(active))]
 
-    def satisfied(self, joint: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    def _moves(self, groups: Any) -> npt.NDArray[Any] | None:
+        return None if self.moves is None else self.moves[:, groups]
+
+    def satisfied(
+        self, joint: npt.NDArray[np.int64], moves: npt.NDArray[Any] | None
+    ) -> npt.NDArray[np.bool_]:
         """Tell which groups satisfy every criterion."""
         met = np.ones(joint.shape[1], bool)
         for rule in self.criteria:
-            met &= self.satisfied_by(rule, joint)
+            met &= self.satisfied_by(rule, joint, moves)
         return met
 
     def satisfied_by(
-        self, rule: Criterion, joint: npt.NDArray[np.int64] | None = None
+        self, rule: Criterion, joint: npt.NDArray[np.int64], moves: npt.NDArray[Any] | None
     ) -> npt.NDArray[np.bool_]:
-        """Tell which groups satisfy one criterion, by default of those that there are."""
-        groups = self.joint if joint is None else joint
-        met = rule.verdict(Counts.of_records(groups, self.units, reference=self.masses)).met
-        return np.zeros(groups.shape[1], bool) if met is None else met
+        """Tell which groups satisfy one criterion."""
+        origins = None if moves is None or self.moves is None else left_open(moves, self.moves)
+        table = Counts.of_records(joint, self.units, reference=self.masses, origins=origins)
+        met = rule.verdict(table).met
+        return np.zeros(joint.shape[1], bool) if met is None else met
+
+    def keeps(self, rule: Criterion) -> bool:
+        """Tell whether every group satisfies a criterion."""
+        return bool(self.satisfied_by(rule, self.joint, self.moves).all())
 
     def merge(self, group: int) -> bool:
         """Merge a group into the nearest one, or that one into it; False if there is none."""
@@ -187,7 +200,8 @@ class _Groups:
         from_them = np.where(sizes[others] > 0, from_them, np.inf)
         joins = (into < from_them) | ((into == from_them) & (far <= far_of_them))
         added, apart = np.where(joins, into, from_them), np.where(joins, far, far_of_them)
-        met = self.satisfied(self.joint[:, [group]] + self.joint[:, others])
+        moves = None if self.moves is None else self.moves[:, [group]] + self.moves[:, others]
+        met = self.satisfied(self.joint[:, [group]] + self.joint[:, others], moves)
         ties = others, -sizes[others], apart, added
         best = int(np.lexsort((*ties, ~met))[0])
         if not np.isfinite(added[best]):
@@ -200,7 +214,8 @@ class _Groups:
 
     def _join(self, source: int, target: int) -> None:
         """Release a group as another."""
-        for table in (self.joint.T, self.costs, self.steps):
+        moves = [] if self.moves is None else [self.moves.T]
+        for table in (self.joint.T, self.costs, self.steps, *moves):
             table[target] += table[source]
             table[source] = 0
         self.places[self.places == source] = target
@@ -248,6 +263,24 @@ class _Groups:
 _MARGIN = 1e-12  # of leakage in floats, and of a distortion that costs nothing
 _SAME = 1 - 1e-12  # as a part of what is best: as good
 _DIGITS = 9  # of distortions that are the same: sums of floats differ in their last digits
+
+
+def left_open(moves: npt.NDArray[Any], every: npt.NDArray[Any]) -> FloatArray:
+    """Return 2^H(record | x̂) of groups by the letters of their records: as many equally likely.
+
+    n H = Σ_s n_s log(n N_s/n_s), of n records in all, n_s of the N_s of each letter.
+
+    Parameters
+    ----------
+    moves : ndarray, shape (|X|, groups)
+        n_s.
+    every : ndarray, shape (|X|, |X̂|)
+        Those of all groups, of which N_s are the sums.
+    """
+    n, full = moves.sum(axis=0), every.sum(axis=1, keepdims=True)
+    share = np.divide(moves, n, out=np.zeros(moves.shape), where=n > 0)
+    ratio = np.divide(full, moves, out=np.ones(moves.shape), where=moves > 0)
+    return np.asarray(n * np.exp((share * np.log(ratio)).sum(axis=0)))
 
 
 def _suppressed(label: Any) -> bool:

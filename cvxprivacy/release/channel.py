@@ -743,10 +743,10 @@ def load(path: str | os.PathLike[str], make: Callable[..., Any]) -> Any:
         with Path(path).open(encoding="utf-8") as file:
             document = json.load(file)
         arguments = _arguments(document)
+        channel = make(**arguments)
         if (counts := document.get("counts")) is not None:
             some = {name: arguments[name] for name in ("inputs", "outputs", "schema", "encoder")}
-            return CountedChannel(_matrix(counts).toarray(), **some)
-        channel = make(**arguments)
+            channel = CountedChannel(_matrix(counts).toarray(), **some)
         labels = document.get("released_as")
         return channel if labels is None else channel.relabelled([*map(read, labels)])
     except OSError as error:

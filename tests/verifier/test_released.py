@@ -119,7 +119,7 @@ LIES = [
     (lambda d: d["checks"][0].update(table=None), "TCloseness(0.05): nothing is reported"),
     (lambda d: d["checks"][0]["table"].update(groups=0), "TCloseness(0.05), groups: 0 is"),
     (lambda d: d["checks"][0]["table"].update(value=0.05), "at its worst: 0.05 is reported"),
-    (lambda d: d["checks"][1].update(criterion="KAnonymity(50)"), "what was asked is"),
+    (lambda d: d["checks"][1].update(criterion="RecordEntropy(50)"), "what was asked is"),
     (lambda d: d["checks"].pop(), "1 verdicts on the 2"),
     (lambda d: d["released"].update(changed=1), "changed records: 1 is reported"),
     (lambda d: d["drawn"].update(smallest=20), "records of the least group: 20 is reported"),
@@ -130,7 +130,7 @@ LIES = [
 
 
 def test_every_lie_of_a_report_is_denied(here):
-    honest = drawn(2, ("TCloseness=0.05", "KAnonymity=20"))
+    honest = drawn(2, ("TCloseness=0.05", "RecordEntropy=20"), ("--ensure", "law"))
     assert honest["checks"][0]["table"]["holds"] is False
     assert recounted("t.csv", "o.csv", honest).problems == []
     for lie, denial in LIES:
