@@ -126,14 +126,16 @@ class _Search:
         few = 1e-4 * float(self.costs[self.costs > 0].min(initial=1.0))
         self.told_apart = self.costs if apart is None else self.costs + few * apart
         self.least, self.most = bounds_in_records(program, n)
-        upper = np.ones((len(self.sizes), program.m))
-        np.minimum.at(upper, x_of, self.most / np.maximum(n, 1)[:, None])
-        lower = np.zeros(upper.shape)
-        np.maximum.at(lower, x_of, self.least / np.maximum(n, 1)[:, None])
+        lower, upper = np.zeros(self.costs.shape), np.ones(self.costs.shape)
+        if program.floor is not None:
+            np.maximum.at(lower, x_of, program.floor)
+        if program.ceiling is not None:
+            np.minimum.at(upper, x_of, program.ceiling)
         self.lower, self.upper = lower * self.sizes[:, None], upper * self.sizes[:, None]
         self.support = None if law is None else law > 0
-        self.near = np.zeros(upper.shape) if law is None else self.sizes[:, None] * law
-        self.expected = self.sizes if law is None else self.sizes @ law
+        cheapest = np.eye(program.m)[self.costs.argmin(axis=1)]
+        self.near = self.sizes[:, None] * (cheapest if law is None else law)
+        self.expected = self.near.sum(axis=0)
 
     @property
     def levels(self) -> list[float]:
