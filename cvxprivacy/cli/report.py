@@ -311,7 +311,7 @@ def with_checks(
 def _designed(table: TableSolution) -> dict[str, Any]:
     """Return how a table that was designed in whole counts stands, in numbers and in words."""
     ends = [f"no table has less than {table.lower:.6g}, as is proved"]
-    if table.rounding is not None:
+    if table.rounding is not None and not math.isnan(table.rounding.lower):
         ends.append(f"no channel of the key alone less than {table.rounding.lower:.6g}")
     elif table.status != "proved optimal" and table.claimed > -math.inf:
         ends.append(f"and by the solver's claim none less than {table.claimed:.6g}")

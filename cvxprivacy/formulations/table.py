@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from cvxprivacy.additive import AdditiveCost
 from cvxprivacy.certificates.sums import rounded_down
@@ -32,10 +31,12 @@ from cvxprivacy.results.table import Rounding, TableSolution
 from cvxprivacy.solvers.tables.blind import blind_table
 from cvxprivacy.solvers.tables.group_sizes import least_grouping
 from cvxprivacy.solvers.tables.moves import Places, matched, one_hamming
-from cvxprivacy.solvers.tables.rounds import Answer, least_table
+from cvxprivacy.solvers.tables.rounds import Answer, Broken, least_table
 from cvxprivacy.solvers.watch import Watch
 from cvxprivacy.tables.nearness import steps_apart
 from cvxprivacy.validation import number
+
+_LAW = 5_000_000  # entries of a law that is laid out
 
 __all__ = ["TableProblem"]
 
@@ -116,7 +117,7 @@ class TableProblem(Restatable):
         elif grouping is None and not watch.stopped:
             answer = least_table(
                 self.relaxed.program, self._records, self._home, self._broken,
-                group=self.smallest_group, support=_support(solved), apart=self._apart,
+                group=self.smallest_group, law=_law(solved), apart=self._apart,
                 gap=gap, watch=watch,
             )  # fmt: skip
         if watch.interrupted:
@@ -171,24 +172,30 @@ class TableProblem(Restatable):
         """Return a convex program's optimum; without criteria nothing is asked of a channel."""
         if not problem.criteria:
             return None
-        try:
-            return problem.solve(time_limit=watch.limit)
-        except CertificationError:  # nothing is proved in time: the lower end is 0, as costs are
+        if watch.stopped:
             return None
+        limit = None if watch.limit is None else watch.left
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                return problem.solve(time_limit=limit)
+            except (
+                CertificationError
+            ):  # nothing is proved in time: the lower end is 0, as costs are
+                return None
+            finally:
+                watch.interrupted |= any("interrupted" in str(each.message) for each in caught)
 
     def _rounded(
         self, law: Solution | None, chance: np.random.Generator, watch: Watch
     ) -> tuple[Answer, Rounding | None]:
         """Return a rounding of a channel of x, and the channel."""
-        x_of, channel = self.law.alphabet.x_of, None
-        if law is not None and law.certificate.primal is not None:
-            matrix = law.certificate.primal.matrix
-            channel = np.asarray(matrix if isinstance(matrix, np.ndarray) else matrix.toarray())
+        x_of = self.law.alphabet.x_of
         place = {int(x): s for s, x in enumerate(x_of.tolist())}
         letters = np.array([place[x] for x in self.relaxed.alphabet.x_of.tolist()])
         answer, blind = blind_table(
             self.relaxed.program, self._records, letters, self._broken, chance,
-            law=channel, group=self.smallest_group, watch=watch,
+            law=_law(law), group=self.smallest_group, watch=watch,
             apart=None if self._apart is None else self._apart[np.unique(letters, True)[1]],
         )  # fmt: skip
         if blind is None:
@@ -209,12 +216,15 @@ class TableProblem(Restatable):
             return None
         return _moved(self._records, self._home, self._groups, self._apart)
 
-    def _broken(self, counts: Places) -> npt.NDArray[np.bool_] | None:
-        verdicts = [verdict for verdict in _verdicts(self, counts).values() if not verdict.holds]
+    def _broken(self, counts: Places) -> Broken | None:
+        """Return the rows of criteria that counts break, and at which outputs; None if none is."""
+        verdicts = {
+            n: verdict for n, verdict in _verdicts(self, counts).items() if not verdict.holds
+        }
         if not verdicts:
             return None
-        each = [v.broken for v in verdicts if v.broken is not None]
-        return np.logical_or.reduce(each) if each else np.zeros(counts.shape[1], bool)
+        rules = self.relaxed.program_rules
+        return {row: v.broken for name, v in verdicts.items() for row in rules.get(name, ())}
 
 
 def smallest_group(criteria: Sequence[Criterion]) -> int:
@@ -243,7 +253,7 @@ def _refuse(problem: TableProblem) -> None:
             wrong = f"{criterion!r} is of what a law leaves open, not of the sizes of groups"
             raise InputError("criteria", wrong, "pass KAnonymity", where=name)
         if not all(isinstance(rule, Constraint | EntryBounds) for rule in rules):
-            wrong = f"{criterion!r} is of the randomisation, not of a table"
+            wrong = f"{criterion!r} is no row of a program over whole counts"
             remedy = "leave it out, or solve MinimumDistortion; PreserveMarginal is taken"
             raise InputError("criteria", wrong, remedy, where=name)
         if not all(isinstance(rule, EntryBounds) for rule in rules):
@@ -276,12 +286,14 @@ def _moved(n: Places, home: Places, groups: Places, apart: FloatArray | None) ->
     return kept + matched(n - kept[letters, home], groups - kept.sum(axis=0), apart)
 
 
-def _support(solved: Solution | None) -> npt.NDArray[np.bool_] | None:
-    """Return the moves that the optimal law makes."""
+def _law(solved: Solution | None) -> FloatArray | None:
+    """Return p(x̂ | s) of the optimal channel, where one was certified."""
     if solved is None or solved.certificate.primal is None:
         return None
+    if math.prod(solved.certificate.primal.matrix.shape) > _LAW:
+        return None
     matrix = solved.certificate.primal.matrix
-    return np.asarray((matrix if isinstance(matrix, np.ndarray) else matrix.toarray()) > 1e-6)
+    return np.asarray(matrix if isinstance(matrix, np.ndarray) else matrix.toarray(), float)
 
 
 def _table(problem: TableProblem, counts: Places) -> Counts:

@@ -195,11 +195,12 @@ class TableSolution(FrozenFields):
             ("proved", f"no table has less than {self.lower:.6g}"),
         ]
         if self.rounding is not None:
-            least = f"no channel of x has less than {self.rounding.lower:.6g}"
-            lines.append(("rounds", f"a channel of x, each count by less than one; {least}"))
+            least = f"; no channel of x has less than {self.rounding.lower:.6g}"
+            least = "" if math.isnan(self.rounding.lower) else least
+            lines.append(("rounds", f"a channel of x, each count by less than one{least}"))
         elif self.status != "proved optimal":
-            nothing = self.claimed == -math.inf
-            text = "nothing" if nothing else f"no table has less than {self.claimed:.6g}"
+            nothing = self.claimed <= self.lower
+            text = "nothing more" if nothing else f"no table has less than {self.claimed:.6g}"
             lines.append(("the solver claims", text))
         sizes = self.groups[self.groups > 0]
         lines.append(("groups", f"{len(sizes):,}, of {sizes.min():,} records or more"))

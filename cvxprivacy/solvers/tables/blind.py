@@ -51,14 +51,10 @@ class Blind:
         m(w, x, x̂), by the program's letters (w, x).
     expected : ndarray, shape (|X|, m)
         n(x) p(x̂ | x), whose parts n(w, x) p(x̂ | x) are rounded.
-    margin, filled : float
-        What the channel was designed with: the margin, and from how many records on a letter is.
     """
 
     counts: Places
     expected: FloatArray
-    margin: float
-    filled: float
 
 
 def blind_table(
@@ -99,10 +95,12 @@ def blind_table(
     watch = Watch() if watch is None else watch
     search = _Search(program, n, x_of, judge, chance, law, group, apart, watch)
     best: Blind | None = None
-    for filled in search.levels:
-        for blind in search.tables(filled):
+    try:
+        for blind in search.tables():
             if best is None or search.cost(blind) < search.cost(best):
                 best = blind
+    except KeyboardInterrupt:
+        watch.interrupted = True
     answer = search.answer
     answer.counts = None if best is None else best.counts
     return answer, best
@@ -117,14 +115,17 @@ class _Search:
         apart: FloatArray | None, watch: Watch,
     ) -> None:  # fmt: skip
         self.program, self.n, self.judge, self.chance = program, n, judge, chance
-        self.group, self.watch, self.answer = group, watch, Answer()
+        self.group, self.watch, self.answer, self.x_of = group, watch, Answer(), x_of
         self.sizes = np.bincount(x_of, n).astype(float)
         share = n / self.sizes[x_of]
         shape = len(self.sizes), program.n
         self.spread: Any = sparse.csr_array((share, (x_of, np.arange(program.n))), shape=shape)
         self.costs: FloatArray = self.spread @ program.cost(program.objectives[""])
         few = 1e-4 * float(self.costs[self.costs > 0].min(initial=1.0))
-        self.told_apart = self.costs if apart is None else self.costs + few * apart
+        unit = (
+            max(float(self.costs.max()), 0.0) or 1.0
+        )  # HiGHS's tolerances are of costs as they are
+        self.told_apart = (self.costs if apart is None else self.costs + few * apart) / unit
         self.least, self.most = bounds_in_records(program, n)
         lower, upper = np.zeros(self.costs.shape), np.ones(self.costs.shape)
         if program.floor is not None:
@@ -140,14 +141,31 @@ class _Search:
     @property
     def levels(self) -> list[float]:
         """From how many expected records on a letter is released: a few numbers."""
-        levels = {*_FILLED} if self.group == 1 else {2.0, self.group / 4, self.group / 2}
-        return sorted(level for level in levels if (self.expected >= level).any()) or [0.0]
+        levels = {0.0, *_FILLED} if self.group == 1 else {0.0, 2.0, self.group / 4, self.group / 2}
+        return sorted(level for level in levels if (self.expected >= level).any())
 
     def cost(self, blind: Blind) -> float:
         """Return ⟨d, m⟩."""
         return float((self.program.cost(self.program.objectives[""]) * blind.counts).sum())
 
-    def tables(self, filled: float) -> Iterator[Blind]:
+    def tables(self) -> Iterator[Blind]:
+        """Yield the tables that are tried."""
+        yield from self._constant()
+        for filled in self.levels:
+            yield from self._rounded(filled)
+
+    def _constant(self) -> Iterator[Blind]:
+        """Yield what needs no rounding: every x as its cheapest output, and all as one."""
+        m = self.program.m
+        totals = np.where((self.upper > 0).all(axis=0), self.sizes @ self.costs, np.inf)
+        for outputs in (self.costs.argmin(axis=1), np.full(len(self.sizes), totals.argmin())):
+            expected = np.eye(m)[outputs] * self.sizes[:, None]
+            counts = (np.eye(m, dtype=np.int64)[outputs[self.x_of]]) * self.n[:, None]
+            filled = counts.sum(axis=0)
+            if ((filled == 0) | (filled >= self.group)).all() and self.judge(counts) is None:
+                yield Blind(counts, expected)
+
+    def _rounded(self, filled: float) -> Iterator[Blind]:
         """Yield the tables of one set of letters: at a half, then at narrower or wider margins."""
         high, low = _MARGIN, _MARGIN / 2
         first = self._table(filled, high)
@@ -180,17 +198,19 @@ class _Search:
         self.answer.cuts += answer.cuts
         if answer.counts is None:
             return None
-        return Blind(answer.counts, expected, margin, filled)
+        return Blind(answer.counts, expected)
 
     def _channel(self, filled: float, margin: float) -> FloatArray | None:
         """Return n(x) p(x̂ | x) of least cost with the margin, on letters of so many records."""
-        released = np.broadcast_to(self.expected >= filled, self.costs.shape)
+        released = (self.expected >= filled) | (self.lower > 0).any(axis=0)
         possible: Booleans = released & (self.upper > 0)
+        if not possible.any(axis=1).all():
+            return None
         moves = some_moves(
             self.told_apart, self.sizes, self.spread, self.support, self.lower > 0, possible
         )
         at = moves.source, moves.output
-        moves.lower, moves.upper = self.lower[at], self.upper[at]
+        moves.lower, moves.upper, moves.most = self.lower[at], self.upper[at], self.upper
         rounds = Rounds(self.program, moves, margin=margin, elastic=True)
         if self.group > 1:
             rounds.fill(self.group + margin)

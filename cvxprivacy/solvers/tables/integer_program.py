@@ -14,12 +14,15 @@ from cvxprivacy.solvers.watch import Watch
 
 __all__ = ["IntegerProgram"]
 
+_SAME = 1e-6  # relatively: what a solution's value and what HiGHS says of it may be apart
+
 
 class IntegerProgram:
     """min ⟨c, x⟩ over rows and columns that are added one after the other.
 
     Attributes
     ----------
+    costs : ndarray, shape (columns,)
     free : list of int
         Columns that are continuous always.
     start : ndarray or None
@@ -40,11 +43,13 @@ class IntegerProgram:
             threads=1,
         )
         self.free: list[int] = []
+        self.costs: FloatArray = np.zeros(0)
         self.start: FloatArray | None = None
         self.infeasible = False
         self._stop = threading.Event()
         self.solver.setCallback(self._interrupt, None)
-        self.solver.startCallback(highspy.cb.HighsCallbackType.kCallbackMipInterrupt)
+        for kind in ("kCallbackMipInterrupt", "kCallbackSimplexInterrupt"):
+            self.solver.startCallback(getattr(highspy.cb.HighsCallbackType, kind))
 
     def add_columns(self, cost: FloatArray, lower: Any, upper: Any, entries: Any = None) -> int:
         """Add columns, and return the number of the first.
@@ -56,6 +61,7 @@ class IntegerProgram:
             Their coefficients in the rows that there are.
         """
         first, count = int(self.solver.getNumCol()), len(cost)
+        self.costs = np.append(self.costs, cost)
         starts, places, values = np.zeros(count, np.int32), np.zeros(0, np.int32), np.zeros(0)
         if entries is not None:
             table = entries.tocsr()
@@ -84,6 +90,8 @@ class IntegerProgram:
         kind[self.free] = kinds.kContinuous
         self.solver.changeColsIntegrality(count, np.arange(count, dtype=np.int32), kind)
         self.solver.setOptionValue("mip_rel_gap", gap)
+        if integral:
+            self.solver.clearSolver()  # a basis of the relaxation has made false optima of it
         if integral and self.start is not None:
             first = self._highs.HighsSolution()
             first.col_value = np.append(self.start, np.zeros(count - len(self.start))).tolist()
@@ -95,8 +103,12 @@ class IntegerProgram:
         solved = status == states.kOptimal
         self.infeasible = status in (states.kInfeasible, states.kUnboundedOrInfeasible)
         bound = info.mip_dual_bound if integral else info.objective_function_value
-        there = info.primal_solution_status == 2  # a feasible point
-        x = np.asarray(self.solver.getSolution().col_value) if there else None
+        if info.primal_solution_status != 2:  # no feasible point
+            return None, solved, float(bound) if integral or solved else -math.inf
+        x = np.asarray(self.solver.getSolution().col_value)
+        value, told = float(self.costs @ x), info.objective_function_value
+        if abs(value - told) > _SAME * max(1.0, abs(value)):  # it does not know its own solution
+            return x, False, -math.inf
         return x, solved, float(bound) if integral or solved else -math.inf
 
     @property
@@ -107,11 +119,18 @@ class IntegerProgram:
     def _run(self, watch: Watch) -> None:
         """Run in a thread, so that Ctrl-C is heard, and what is best so far is kept."""
         self._stop.clear()
-        thread = threading.Thread(target=self.solver.run)
-        thread.start()
-        while thread.is_alive():
+        done = threading.Event()  # an interrupted join takes a thread for ended
+
+        def work() -> None:
             try:
-                thread.join(0.1)
+                self.solver.run()
+            finally:
+                done.set()
+
+        threading.Thread(target=work).start()
+        while not done.is_set():
+            try:
+                done.wait(0.1)
             except KeyboardInterrupt:
                 watch.interrupted = True
                 self._stop.set()

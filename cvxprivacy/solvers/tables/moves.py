@@ -53,6 +53,8 @@ class Moves:
         Moves that might be columns, too.
     costs : ndarray, shape (sources, m)
         Of all moves.
+    most : ndarray, shape (sources, m), or None
+        How many records may make each of them, where that is not all.
     apart : ndarray, shape (n, m), or None
         How far letters and outputs are apart, where moves cost the same.
     """
@@ -68,6 +70,7 @@ class Moves:
     costs: FloatArray
     stays: int | None = None
     left_out: Booleans | None = None
+    most: FloatArray | None = None
     apart: FloatArray | None = None
 
     @property
@@ -86,14 +89,17 @@ class Moves:
         self.source, self.output = np.append(self.source, s), np.append(self.output, y)
         self.cost = np.append(self.cost, self.costs[s, y])
         self.lower = np.append(self.lower, np.zeros(len(s)))
-        self.upper = np.append(self.upper, self.pools[s])
+        self.upper = np.append(self.upper, self.pools[s] if self.most is None else self.most[s, y])
         self.pool = np.append(self.pool, s)
         return s, y
 
-    def table(self, x: FloatArray, shape: tuple[int, int]) -> Places | None:
-        """Return whole m(s, x̂) of a solution: those that leave go to the nearest that arrive.
+    def table(
+        self, x: FloatArray, shape: tuple[int, int], *, nearest: bool = False
+    ) -> Places | None:
+        """Return whole m(s, x̂) of a solution: those that leave go to those that arrive.
 
-        None for what is not within the bounds of all columns, or leaves other sums of pools.
+        In order, or to the ``nearest``, which takes its time.  None for what is not within the
+        bounds of all columns, or leaves other sums of pools.
         """
         exact = np.rint(x)
         if not ((self.lower <= exact) & (exact <= self.upper)).all():
@@ -115,7 +121,7 @@ class Moves:
             back = np.minimum(leave, arrive[home[letters]])  # who leaves and is back has not moved
             leave = leave - back
             np.subtract.at(arrive, home[letters], back)
-            apart = None if self.apart is None else self.apart[letters]
+            apart = None if self.apart is None or not nearest else self.apart[letters]
             counts[letters] = matched(leave, arrive, apart)
             counts[letters, home[letters]] += size[letters] - leave
         return counts
@@ -202,7 +208,7 @@ def every_move(
     if pool is None:
         moves = some_moves(costs, sizes, spread, support, least > 0, most > 0)
         at = moves.source, moves.output
-        moves.lower, moves.upper = least[at], most[at]
+        moves.lower, moves.upper, moves.most = least[at], most[at], most
         return moves
     first = np.unique(pool, return_index=True)[1]
     size = np.bincount(pool, n).astype(float)

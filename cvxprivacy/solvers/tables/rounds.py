@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,17 +33,20 @@ __all__ = ["Answer", "Judge", "Rounds", "least_table"]
 _logger = logging.getLogger("cvxprivacy.tables")
 _NEAR = 1e-7  # records by which a row may be broken before it is cut: HiGHS is asked for 1e-9
 _TIGHTER = 1e-6  # records by which a row is tightened first that holds in floats and not exactly
+_TIGHTEST = 1e-5  # beyond which nothing is claimed: a table might be cut off
 _RELAXED = 100  # rounds of the relaxation at most
 _ROUNDS = 400
 _SHARED = 2  # tangents for each value of W that all outputs have
 _COARSE = 0.01  # the first gap of whole numbers
 _FINE = 1e-6  # a gap below which nothing is gained by a coarser one
 _CHEAPER = 1e-7  # by which a move has to be worth it
+_MOVED = 1e-6  # probability of a move that a law makes
 _AT_ONCE = 10  # moves of a source that are let into a relaxation together
 _BROKEN = 1e-6  # records by which rows may be broken in all, where that is paid for
-_UNPAID = 100.0  # times the greatest cost: of a record that a row is broken by
+_UNPAID = 1e4  # times the greatest cost: of a record that a row is broken by
 
-Judge = Callable[[Places], npt.NDArray[np.bool_] | None]
+Broken = Mapping[str, npt.NDArray[np.bool_] | None]
+Judge = Callable[[Places], Broken | None]
 
 
 @dataclass
@@ -107,16 +110,20 @@ class Rounds:
         self.of_all: list[tuple[int, FloatArray]] = []
         self.reduced: FloatArray | None = None  # costs of moves by the prices of the relaxation
         place = np.argsort(moves.pool, kind="stable")
-        for pool, on in enumerate(np.split(place, np.cumsum(np.bincount(moves.pool))[:-1])):
+        for pool, on in enumerate(
+            np.split(place, np.cumsum(np.bincount(moves.pool, minlength=len(moves.pools)))[:-1])
+        ):
             size = moves.pools[pool]
             highs.add_row(size, size, self.columns[on], np.ones(len(on)))
         if group > 1:
             self._grouped()
+        self.names = list(program.constraints)
         self.rows = [TableRow(program, row) for row in program.constraints.values()]
         self.epigraphs: dict[int, int] = {}  # first columns of t(x̂) ≥ N α F, by number of the row
-        self.bounded: dict[tuple[int, int], int] = {}  # HiGHS's rows, by row and output
+        self.bounded: dict[tuple[int, int], tuple[int, float]] = {}  # HiGHS's rows, and bounds
+        self.off: dict[tuple[int, int], float] = {}  # records by which rows were tightened
         self.shared: dict[int, set[bytes]] = {}  # tangents that all outputs have, by row
-        self.cuts, self.off = 0, _TIGHTER
+        self.cuts = 0
         for number, row in enumerate(self.rows):
             self._state(number, row)
 
@@ -178,7 +185,8 @@ class Rounds:
                 if exact:
                     self._over(y, high, high, moves.spread @ row.cost[:, y])
                 else:
-                    self.bounded[number, y] = self._below(y, row.cost[:, y], high)
+                    place = self._below(y, row.cost[:, y], high)
+                    self.bounded[number, y] = place, high - self.margin * np.ptp(row.cost[:, y])
         elif row.forbids_all:
             for direction in row.independent():
                 for y in self.outputs:
@@ -186,16 +194,18 @@ class Rounds:
         elif not row.row.per_output:
             high = (row.bound[0] - row.constant) * self.total
             costs = np.asarray(moves.spread @ row.cost)
+            scale = max(1.0, float(np.abs(costs).max()))  # HiGHS's tolerance is of rows as they are
+            costs, high = costs / scale, high / scale
             places, values = self.columns, costs[moves.source, moves.output]
             if row.weights:
                 free = np.where(np.isin(np.arange(m), self.outputs), highs.inf, 0.0)
                 first = highs.add_columns(np.zeros(m), -free, free)
                 self.epigraphs[number], more = first, first + np.arange(m)
                 highs.free += more.tolist()
-                places, values = np.append(places, more), np.append(values, np.ones(m))
+                places, values = np.append(places, more), np.append(values, np.full(m, 1 / scale))
             place = highs.add_row(high if exact else -highs.inf, high, places, values)
             self.of_all.append((place, costs))
-            self.bounded[number, -1] = place
+            self.bounded[number, -1] = place, high
 
     def _masses(self, x: FloatArray) -> FloatArray:
         """Return u(s, x̂), shape (n, m), as rows see it."""
@@ -293,30 +303,44 @@ class Rounds:
         shared.add(key)
         return list(self.outputs)
 
-    def tighten(self, x: FloatArray, broken: npt.NDArray[np.bool_] | None) -> None:
-        """Tighten the rows that hold in floats and not exactly, at the groups that break them."""
-        u, off = self._masses(x), self.off
-        outputs = np.arange(self.program.m) if broken is None else np.flatnonzero(broken)
-        outputs = outputs[u.sum(axis=0)[outputs] > 0]
+    def tighten(self, x: FloatArray, broken: Broken) -> bool:
+        """Tighten the rows that hold in floats and not exactly; tell whether there are any.
+
+        Parameters
+        ----------
+        x : ndarray
+            A solution that breaks no row in floats.
+        broken : mapping of str to ndarray of bool, shape (m,), or None
+            The rows that it breaks exactly, and at which outputs.
+        """
+        u, before = self._masses(x), self.cuts
+        filled = u.sum(axis=0) > 0
         for number, row in enumerate(self.rows):
-            if row.row.sense == "==":
+            name = self.names[number]
+            if name not in broken or row.row.sense == "==" or row.forbids_all:
                 continue
             if not row.row.per_output:
-                place = self.bounded[number, -1]
-                high = (row.bound[0] - row.constant) * self.total - off
-                self.highs.solver.changeRowBounds(place, -self.highs.inf, high)
+                self._tightened(number, -1, None)
                 continue
+            at = broken[name]
+            outputs = np.flatnonzero(filled if at is None else filled & at)
             near = row.values(u[:, outputs], outputs) - row.bound[outputs]
-            for y in outputs[near * self.total > -off].tolist():
-                high = row.bound[y] * self.total - off
-                if (number, y) in self.bounded:
-                    place = self.bounded[number, y]
-                    self.highs.solver.changeRowBounds(place, -self.highs.inf, high)
-                elif not row.forbids_all:
-                    at = np.array([y])
-                    self._below(y, row.tangents(u[:, at], at)[:, 0], high)
-        self.off *= 2
+            for y in outputs[near * self.total > -_NEAR - 2 * _TIGHTER].tolist():
+                self._tightened(number, y, u)
+        return self.cuts > before
+
+    def _tightened(self, number: int, y: int, u: FloatArray | None) -> None:
+        """Tighten a row by a millionth of a record, and twice as much each time again."""
+        off = 2 * self.off.get((number, y), _TIGHTER / 2)
+        self.off[number, y] = off
         self.cuts += 1
+        if (number, y) in self.bounded:
+            place, high = self.bounded[number, y]
+            self.highs.solver.changeRowBounds(place, -self.highs.inf, high - off)
+        elif u is not None:
+            row, at = self.rows[number], np.array([y])
+            slope = row.tangents(u[:, at], at)[:, 0]
+            self._below(y, slope, row.bound[y] * self.total - off)
 
     # ---- moves that were left out --------------------------------------------------------
 
@@ -396,6 +420,7 @@ class Rounds:
                 return None
             if not (added or worthwhile):
                 return x
+        self.reduced = None  # prices of what was still changing
         return None
 
     def run(self, watch: Watch, gap: float, judge: Judge, *, first: Places | None = None) -> Answer:
@@ -412,18 +437,29 @@ class Rounds:
             A table that satisfies all.
         """
         answer = Answer(counts=first)
+        try:
+            self._run(watch, gap, judge, answer)
+        except KeyboardInterrupt:
+            watch.interrupted = True
+        if max(self.off.values(), default=0.0) > _TIGHTEST:
+            answer.claimed, answer.finished, answer.infeasible = -math.inf, False, False
+        return answer
+
+    def _run(self, watch: Watch, gap: float, judge: Judge, answer: Answer) -> None:
         costs, shape = self.moves.costs, (self.program.n, self.program.m)
-        best = math.inf if first is None else float((costs * first).sum())
+        best = math.inf if answer.counts is None else float((costs * answer.counts).sum())
         self.relax(watch, answer)
         coarse = max(gap, _COARSE)
         for number in range(_ROUNDS):
+            if watch.stopped:
+                return
             x, solved, bound = self.highs.solve(watch, integral=True, gap=coarse)
             left_out = self.moves.left_out
             if self.highs.infeasible:
                 if left_out is not None and self._open(left_out):
                     continue
                 answer.infeasible = answer.counts is None
-                return answer
+                return
             added = 0 if x is None else self.cut(x)
             answer.rounds, answer.cuts = answer.rounds + 1, self.cuts
             line = f"round {number + 1}: whole numbers, bound {bound:g}, {added} cuts, {best:g}"
@@ -432,22 +468,31 @@ class Rounds:
                 counts = self.moves.table(x[self.columns], shape)
                 if counts is None or not self._filled(counts):
                     _logger.debug("round %d: HiGHS's solution is no table", number + 1)
-                    return answer
+                    return
                 broken, cost = judge(counts), float((costs * counts).sum())
                 if broken is not None:
-                    self.tighten(x, broken if broken.any() else None)
+                    if not self.tighten(x, broken):
+                        return  # it would be the same again
                 elif cost <= best:
                     best, answer.counts, self.highs.start = cost, counts, x
                 if broken is None and solved:
+                    if best - bound > coarse * abs(best) + _NEAR:
+                        return  # HiGHS says that it is optimal, and is not
                     answer.finished = coarse <= gap or best - bound <= gap * best
                     coarse = gap if coarse / 100 < max(gap, _FINE) else coarse / 100
             if answer.finished and self._cheaper(best, answer.claimed):
                 answer.finished = False  # some move that was left out may make a better table
             elif answer.finished or left_out is None:
                 answer.claimed = max(answer.claimed, min(bound, best))
-            if answer.finished or watch.stopped:
-                return answer
-        return answer
+            if answer.finished:
+                return
+
+    def nearest(self, counts: Places) -> Places:
+        """Return the same table with moves of one cost to the nearest outputs."""
+        if self.moves.apart is None or self.moves.stays is None or self.highs.start is None:
+            return counts
+        table = self.moves.table(self.highs.start[self.columns], counts.shape, nearest=True)
+        return counts if table is None else table
 
     def _cheaper(self, best: float, relaxed: float) -> int:
         """Let in the moves that a table of less than ``best`` might make; tell how many."""
@@ -475,7 +520,7 @@ def least_table(
     judge: Judge,
     *,
     group: int = 1,
-    support: Booleans | None = None,
+    law: FloatArray | None = None,
     apart: FloatArray | None = None,
     gap: float = 1e-6,
     watch: Watch | None = None,
@@ -494,8 +539,8 @@ def least_table(
         Which outputs of a table (n, m) break a criterion, decided exactly; None where all hold.
     group : int
         The least size of a group that is not empty.
-    support : ndarray of bool, shape (n, m), optional
-        Moves that are among the unknowns from the start, where these are not all.
+    law : ndarray, shape (n, m), optional
+        p(x̂ | s) of the best channel: its moves are among the unknowns from the start.
     apart : ndarray, shape (n, m), optional
         How far letters and outputs are apart, where moves cost the same.
     gap : float
@@ -504,8 +549,19 @@ def least_table(
         The clock.
     """
     watch = Watch() if watch is None else watch
+    costs = program.cost(program.objectives[""])
     together = np.zeros((program.n, program.m), np.int64)  # the cheapest table of one group
-    together[:, int((n @ program.cost(program.objectives[""])).argmin())] = n
+    together[:, int((n @ costs).argmin())] = n
     first = together if judge(together) is None else None
-    rounds = Rounds(program, every_move(program, n, home, support, apart), group=group)
-    return rounds.run(watch, gap, judge, first=first)
+    support = None if law is None else law > _MOVED
+    moves = every_move(program, n, home, support, apart)
+    unit = float(costs.max()) or 1.0  # HiGHS's tolerances are of costs as they are
+    moves.cost, moves.costs = moves.cost / unit, moves.costs / unit
+    rounds = Rounds(program, moves, group=group)
+    if law is not None:
+        rounds.touch(law * program.mass[:, None])
+    answer = rounds.run(watch, gap, judge, first=first)
+    answer.claimed *= unit
+    if answer.counts is not None and answer.counts is not first:
+        answer.counts = rounds.nearest(answer.counts)
+    return answer
