@@ -169,7 +169,8 @@ class BrokenTableError(_Kept, ValueError):
     Examples
     --------
     Each value may become the next one round a circle, so that any two groups of the table have a
-    record that may not be in the other.  Of 18 records two groups are drawn, one with fewer than 8:
+    record that may not be in the other.  Of 18 records a group is drawn that leaves open fewer than
+    as many as 8 equally likely ones:
 
     >>> import cvxprivacy as cpv
     >>> import pandas as pd
@@ -179,7 +180,7 @@ class BrokenTableError(_Kept, ValueError):
     >>> rules = [cpv.RecordEntropy(8), cpv.ForbiddenMoves(lambda x, y: (x, y) in backwards)]
     >>> problem = cpv.MinimumDistortion(source, cpv.hamming(source.x), rules)
     >>> try:
-    ...     cpv.release_table(problem, table, seed=0, ensure="table")
+    ...     cpv.release_table(problem, table, seed=2, ensure="table")
     ... except cpv.BrokenTableError as error:
     ...     print(error.criteria)
     ['RecordEntropy(8)']

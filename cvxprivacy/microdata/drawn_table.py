@@ -416,9 +416,9 @@ def release_table(
     row_id : column name, optional
         Which names each record.
     ensure : {"law", "table"}
-        What is to satisfy the criteria: the law, which is proved whatever is drawn; or the drawn
-        table too, of which groups are merged until it breaks no criterion and no cap.
-
+        What is to satisfy the criteria: the law, which is proved whatever is drawn; or the table:
+        its counts are designed whole where that can be (:class:`WholeCounts`), else groups of a
+        drawn one are merged until it breaks no criterion and no cap.
     draw : {"independent", "balanced"}
         As of :meth:`cvxprivacy.Channel.apply`: balanced counts hardly scatter.
 
