@@ -94,9 +94,9 @@ class TableSolution(FrozenFields):
       records      17
       distortion   0.0588235, 1 in all
       proved       no table has less than 0.0588235
-      groups       3, of 3 records or more
-      I(W; X̂)      0.00892409
-      I(W; X, X̂)   0.082166, to whoever knows x; I(W; X) = 0.0533292
+      groups       3, of 2 records or more
+      I(W; X̂)      0.00304965
+      I(W; X, X̂)   0.0977344, to whoever knows x; I(W; X) = 0.0533292
       t_closeness  holds of the counts, 0.0882353
     """
 
