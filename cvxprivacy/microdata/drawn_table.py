@@ -178,19 +178,33 @@ class DrawnTable:
             return drawn
         designed = None
         if source is problem.source and draw == "independent":
-            designed = whole_counts(problem, of_table, seed=seed, time_limit=time_limit)
-        if designed is not None:
-            assert designed.channel is not None
-            counts = drawn_counts(designed.channel, kept, problem.source, **how)
-            return replace(drawn, counts=counts, designed=designed)
-        if drawn.holds is not False:
-            return drawn
-        rules = list(as_typed(problem._criteria(), of_table).values())
-        assert source.schema is not None
-        steps = steps_apart(counts.x, counts.outputs, source.schema, source.levels)
+            counted = whole_counts(problem, of_table, seed=seed, time_limit=time_limit)
+            if counted is not None and counted.channel is not None:
+                tally = drawn_counts(counted.channel, kept, problem.source, **how)
+                designed = replace(drawn, counts=tally, designed=counted)
+                if counted.rounding is not None or counted.status != "feasible":
+                    return designed
+        try:
+            mended = drawn._mended()
+        except BrokenTableError:
+            if designed is None:
+                raise
+            return designed
+        # of what was stopped, a table of one group may be all that there is
+        cheaper = designed is not None and designed.distortion <= mended.distortion
+        return designed if designed is not None and cheaper else mended
+
+    def _mended(self) -> DrawnTable:
+        """Return the table with groups merged until none breaks a criterion."""
+        if self.holds is not False:
+            return self
+        counts, schema, problem = self.counts, self.source.schema, self.problem
+        assert schema is not None
+        rules = list(as_typed(problem._criteria(), self.of_table).values())
+        steps = steps_apart(counts.x, counts.outputs, schema, self.source.levels)
         merged = merging(counts, rules, problem.alphabet, _blocked(problem, counts), steps)
-        before, after = drawn.distortion, counts.relabelled(merged.places)
-        mended = replace(drawn, counts=after, merging=merged, drawn_distortion=before)
+        before, after = self.distortion, counts.relabelled(merged.places)
+        mended = replace(self, counts=after, merging=merged, drawn_distortion=before)
         if left := [check.stated for check in mended.checks if check.unmet]:
             raise BrokenTableError(int((after.sizes > 0).sum()), left)
         return mended
@@ -294,6 +308,7 @@ class DrawnTable:
         return "\n".join(lines_of(check.document() for check in self.checks))
 
 
+_SECONDS = 120.0  # for whole counts, unless a limit is typed
 _CELLS = 600  # key letters up to which whole counts are designed blind to W, in a minute
 
 
@@ -328,7 +343,7 @@ def whole_counts(
         return None
     if table.blind and len(problem.source.x) > _CELLS:
         return None
-    solution = table.solve(seed=seed, time_limit=time_limit)
+    solution = table.solve(seed=seed, time_limit=_SECONDS if time_limit is None else time_limit)
     return None if solution.counts is None else solution
 
 
