@@ -366,7 +366,7 @@ _LIES = {
 }
 
 
-@pytest.mark.parametrize("kind", some_at_length(_LIES, 3))
+@pytest.mark.parametrize("kind", some_at_length(_LIES, 1))
 @pytest.mark.parametrize("distance", ["hamming", "lines"])
 def test_nothing_false_is_proved_where_the_solver_lies(kind, distance, monkeypatch):
     lie = _LIES[kind]
@@ -521,7 +521,7 @@ def test_at_ctrl_c_the_best_table_so_far_is_kept(monkeypatch):
     assert table.groups[table.groups > 0].min() >= 40
 
 
-@pytest.mark.parametrize("seconds", some_at_length([0.05, 0.2, 0.4, 0.6, 1.0, 1.5], 2))
+@pytest.mark.parametrize("seconds", some_at_length([0.05, 0.2, 0.4, 0.6, 1.0, 1.5], 1))
 def test_at_ctrl_c_whenever_it_ends_and_says_so(seconds):
     """In the convex program, in HiGHS's, and between them: a process of its own, as it might end"""
     code = f"""
@@ -650,6 +650,7 @@ def test_a_blind_table_rounds_a_channel_of_x_and_satisfies_all(seed):
     assert Fraction(table.lower) * table.records <= least
 
 
+@pytest.mark.long
 def test_most_blind_tables_are_there():
     """Of tables with room for whole records."""
     law, missing = np.random.default_rng(7), 0
@@ -697,7 +698,7 @@ def test_chance_picks_the_rounding_and_a_seed_repeats_it():
     counts = np.random.default_rng(1).integers(5, 60, (2, 8))
     source = cpv.DiscreteSource.from_counts(counts)
     problem = cpv.WholeCounts(source, cpv.hamming(8), [cpv.DeltaDisclosure(0.3)])
-    tables = [problem.solve(seed=np.random.default_rng(seed)).counts for seed in (1, 1, 2, 3, 4)]
+    tables = [problem.solve(seed=np.random.default_rng(seed)).counts for seed in (1, 1, 2, 3)]
     assert (tables[0] == tables[1]).all()
     assert any((tables[0] != other).any() for other in tables[2:])
 
