@@ -182,7 +182,7 @@ class DrawnTable:
             if counted is not None and counted.channel is not None:
                 tally = drawn_counts(counted.channel, kept, problem.source, **how)
                 designed = replace(drawn, counts=tally, designed=counted)
-                if counted.rounding is not None or counted.status != "feasible":
+                if counted.status != "feasible":
                     return designed
         try:
             mended = drawn._mended()
@@ -190,7 +190,7 @@ class DrawnTable:
             if designed is None:
                 raise
             return designed
-        # of what was stopped, a table of one group may be all that there is
+        # a table of one group may be all that was met
         cheaper = designed is not None and designed.distortion <= mended.distortion
         return designed if designed is not None and cheaper else mended
 

@@ -7,12 +7,13 @@ First the channel: of least cost under every row with a *margin* of records, on 
 *filled*.  Each record of a row then may be one off, and the margin leaves room for that.  Then the
 rounding: an integer program over the fractional counts alone, under the rows themselves; of all
 roundings that satisfy them the one of least *random* cost, so that nothing but chance chooses what
-W was seen for.  Margins are tried from a half on, less while there is room; letters of few expected
-records are not filled.
+W was seen for.  Margins are tried from a half on, then less while there is room; letters of few
+expected records are closed, more of them while that is better.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -34,10 +35,10 @@ from cvxprivacy.solvers.watch import Watch
 
 __all__ = ["Blind", "blind_table"]
 
-_MARGIN = 0.5  # records: what a count that is rounded is off by at most, on average
-_WIDER = (1.0, 2.0)  # margins where there is no rounding
-_NARROWER = 2  # margins that are tried where there is one, each half the way to the one that fails
-_FILLED = (2.0, 3.0, 5.0)  # expected records from which on a letter is released
+_MARGINS = (0.5, 0.75, 1.0, 2.0)  # records: what a rounded count is off by, and more
+_MARGIN = _MARGINS[0]
+_NARROWER = 2  # margins that are tried below the one that has a rounding, each half the way
+_WORSE = 2  # sets of letters, each smaller than the last, that are worse before the search ends
 _GAP = 0.5  # of a random cost, which need not be the least
 
 
@@ -140,19 +141,35 @@ class _Search:
 
     @property
     def levels(self) -> list[float]:
-        """From how many expected records on a letter is released: a few numbers."""
-        levels = {0.0, *_FILLED} if self.group == 1 else {0.0, 2.0, self.group / 4, self.group / 2}
-        return sorted(level for level in levels if (self.expected >= level).any())
+        """From how many expected records on a letter is released: all letters, then fewer."""
+        steps = {scale * 10.0**power for power in range(7) for scale in (1, 2, 5)}
+        levels = {0.0, 3.0, self.group / 4, self.group / 2, *steps}
+        return sorted(level for level in levels if (self.expected >= level).sum() > 1)
 
     def cost(self, blind: Blind) -> float:
         """Return ⟨d, m⟩."""
         return float((self.program.cost(self.program.objectives[""]) * blind.counts).sum())
 
     def tables(self) -> Iterator[Blind]:
-        """Yield the tables that are tried."""
-        yield from self._constant()
-        for filled in self.levels:
-            yield from self._rounded(filled)
+        """Yield the tables that are tried: what needs no rounding, then by margins and letters."""
+        for blind in self._constant():
+            yield blind
+            if self.cost(blind) == 0:
+                return
+        for low, margin in itertools.pairwise((_MARGIN / 2, *_MARGINS)):
+            best: tuple[float, float] | None = None  # cost, level
+            worse = 0
+            for filled in self.levels:
+                if (table := self._table(filled, margin)) is None:
+                    continue
+                yield table
+                if best is None or self.cost(table) < best[0]:
+                    best, worse = (self.cost(table), filled), 0
+                elif (worse := worse + 1) == _WORSE:
+                    break
+            if best is not None:
+                yield from self._narrower(best[1], low, margin)
+                return
 
     def _constant(self) -> Iterator[Blind]:
         """Yield what needs no rounding: every x as its cheapest output, and all as one."""
@@ -165,18 +182,8 @@ class _Search:
             if ((filled == 0) | (filled >= self.group)).all() and self.judge(counts) is None:
                 yield Blind(counts, expected)
 
-    def _rounded(self, filled: float) -> Iterator[Blind]:
-        """Yield the tables of one set of letters: at a half, then at narrower or wider margins."""
-        high, low = _MARGIN, _MARGIN / 2
-        first = self._table(filled, high)
-        if first is None:
-            for margin in _WIDER:
-                low, high = high, margin
-                if (first := self._table(filled, margin)) is not None:
-                    break
-        if first is None:
-            return
-        yield first
+    def _narrower(self, filled: float, low: float, high: float) -> Iterator[Blind]:
+        """Yield tables with less margin on the same letters, while there are any."""
         for _ in range(_NARROWER):
             half = (low + high) / 2
             if (blind := self._table(filled, half)) is None:

@@ -106,8 +106,10 @@ class IntegerProgram:
         if info.primal_solution_status != 2:  # no feasible point
             return None, solved, float(bound) if integral or solved else -math.inf
         x = np.asarray(self.solver.getSolution().col_value)
-        value, told = float(self.costs @ x), info.objective_function_value
-        if abs(value - told) > _SAME * max(1.0, abs(value)):  # it does not know its own solution
+        value, reported = float(self.costs @ x), info.objective_function_value
+        if abs(value - reported) > _SAME * max(
+            1.0, abs(value)
+        ):  # it does not know its own solution
             return x, False, -math.inf
         return x, solved, float(bound) if integral or solved else -math.inf
 
