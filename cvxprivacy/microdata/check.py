@@ -84,8 +84,8 @@ def _criterion(
     return Check(
         name, repr(rule), words.asks, words.quantity, words.unit, words.at_least, bound, value,
         holds, law_of=law.name, because=law.because(holds, lambda of: of.standing(rule)[1]),
-        on_average=rule.on_average, of_channel=rule.of_channel, drawn=drawn is not None,
-        **({} if drawn is None else drawn.standing(rule)),
+        on_average=rule.on_average, of_channel=rule.of_channel, of_table=rule.of_table,
+        drawn=drawn is not None, **({} if drawn is None else drawn.standing(rule)),
     )  # fmt: skip
 
 
@@ -149,6 +149,8 @@ class Check:
         Whether it is the budget of distortion, which no criterion is.
     of_channel : bool
         Whether it speaks of the randomisation alone, whatever the law.
+    of_table : bool
+        Whether it speaks of tables alone, which no law is asked for.
     per_group : bool
         Whether it speaks of each released group by itself, else of the table as a whole.
     groups, records : int
@@ -173,10 +175,16 @@ class Check:
     on_average: bool = False
     budget: bool = False
     of_channel: bool = False
+    of_table: bool = False
     per_group: bool = False
     groups: int = 0
     records: int = 0
     drawn: bool = True
+
+    @property
+    def _unproved(self) -> bool:
+        """Whether it is asked of a law of which it is not known."""
+        return self.law_holds is None and bool(self.law_of) and not self.of_table
 
     @property
     def breaks(self) -> bool:
@@ -207,7 +215,7 @@ class Check:
             law = "holds by the law" if self.law_holds else ""
         else:
             table = "holds in this table" if law and self.holds else ""
-        if self.law_holds is None and self.law_of:
+        if self._unproved:
             law = "not proved of this release"
         return ", ".join(part for part in (law, table) if part) or "holds"
 
@@ -231,7 +239,7 @@ class Check:
         if self.law_holds is False:
             verb = "exceeded" if self.on_average else "broken"
             return f"{self.stated} is {verb} by {self.law_of}{law_at} ({self.because})"
-        if self.law_holds is None and self.law_of:
+        if self._unproved:
             words = {True: "; the drawn table satisfies it", False: "; this draw is beyond it"}
             drawn = "" if self.holds is None else words[self.holds]
             return f"{self.stated} is not proved of this release ({self.because}){drawn}"
@@ -247,7 +255,7 @@ class Check:
         words = ""
         if self.law_holds is False:
             words = f"{self.law_of} is beyond it, {self.because}{self._remedy}"
-        elif self.law_holds is None and self.law_of:
+        elif self._unproved:
             words = self.because
         elif self.holds is False and not self.breaks:
             words = "the law is within it, as is proved; this draw is beyond it, by chance"

@@ -188,8 +188,11 @@ class ReleasedLaw:
 
         Proved of the law that the channel was solved for, and after groups were merged of what
         survives that; of any law what speaks of the channel alone; else by its value, where it
-        declares how its number loosens and that value is farther from it than any rounding.
+        declares how its number loosens and that value is farther from it than any rounding.  Of
+        what speaks of tables alone nothing is known.
         """
+        if rule.of_table:
+            return None, None
         stated = rule.verdict(self._counts)
         kept = self.merging is None or rule.survives_merging
         if kept and (self.designed or (rule.of_channel and self._covered)):

@@ -274,6 +274,24 @@ def test_whole_counts_are_designed_stored_and_released_again(encoder, here):
     assert "counted again, and as report.json says" in say(*again).out
 
 
+@pytest.mark.parametrize("how", [("--draw", "balanced"), ("--holdout", 0.5), ("--budget", 0.3)])
+def test_groups_of_k_where_the_table_is_drawn(how, here):
+    asked = ("--criterion", "KAnonymity=25", "--criterion", "TCloseness=0.08")
+    summary = report(
+        "release", "t.csv", *RARE, *asked, *how, "--seed", 1, "--out", "o.csv", code=None
+    )
+    assert "designed" not in summary
+    check = next(c for c in summary["checks"] if c["criterion"] == "KAnonymity(25)")
+    assert check["standing"] == "holds"
+    assert check["table"]["value"] >= 25
+    sizes = Counter((row["age"], row["sex"]) for row in rows("o.csv"))
+    assert min(sizes.values()) == check["table"]["value"]
+    printed = say(
+        "release", "t.csv", *RARE, *asked, *how, "--seed", 1, "--out", "o2.csv", code=None
+    )
+    assert "KAnonymity(25)" in printed.out
+
+
 def band(age):
     low = int(float(age)) // 10 * 10
     return f"[{low}, {low + 10})"
