@@ -364,7 +364,11 @@ def _idle(solution: Solution, source: DiscreteSource, changed: Sequence[Any]) ->
 
 def _drawn_notes(drawn: DrawnTable, *, kept: bool) -> list[str]:
     """Return what is to be said of a table that was drawn; a channel may be kept."""
-    notes = []
+    notes = [
+        f"{rule!r} is of the table: the program, and what is proved of it, asks for "
+        f"{rule.relaxation!r}, which every such table satisfies"
+        for rule in drawn.of_table
+    ]
     if drawn.broken:
         names = ", ".join(check.stated for check in drawn.broken)
         notes.append(

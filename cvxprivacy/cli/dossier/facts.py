@@ -109,7 +109,11 @@ def release_facts(
         ],
         asked=words.asked(data, criteria, schema),
         against=words.against(
-            schema, problem.encoder, sequel=sequel is not None, balanced=balanced
+            schema,
+            problem.encoder,
+            sequel=sequel is not None,
+            balanced=balanced,
+            designed="designed" in document,
         ),
         distortion_words=guard.kept(document.get("distortion_words") or [], numbers=False),
         found=found_rows(document, solution, drawn),

@@ -167,8 +167,9 @@ def asked(data: Mapping[str, Any], criteria: Iterable[Any], schema: Any) -> list
 
 
 def against(
-    schema: Any, encoder: str = "", *, sequel: bool = False, balanced: bool = False
-) -> list[dict[str, str]]:
+    schema: Any, encoder: str = "", *, sequel: bool = False, balanced: bool = False,
+    designed: bool = False,
+) -> list[dict[str, str]]:  # fmt: skip
     """Say against whom a released table protects, and against whom it does not.
 
     Parameters
@@ -180,6 +181,8 @@ def against(
         Whether what it tells together with earlier releases was designed.
     balanced : bool
         Whether records were drawn together.
+    designed : bool
+        Whether the table's counts were designed, and not drawn.
     """
     w, x = cells(schema.sensitive), cells(schema.key)
     sees = f" It saw {w} too: a released {x} is then chosen by what it is to hide." * (
@@ -217,6 +220,21 @@ def against(
             "its expectation rounded up or down, before any groups are merged. The figures are of "
             "one record against the table."
         )
+    if designed:
+        people["Who knows the channel"] = (
+            f"The counts of the table are its channel, and they were made by looking at {w}: keep "
+            f"them in the house. What is published of them is the table.{sees}"
+        )
+        people[f"Who knows all other records of the same {w} and {x}, and what they became"] = (
+            "Knows what the last one became: the counts are certain, and only which records of a "
+            "cell move is chance. The figures are of one record against the table."
+        )
+        if "w" not in encoder:
+            people["Who knows how the table was made"] = (
+                f"Each count is that of a randomisation that sees {x} alone, rounded up or down "
+                f"with {w} in view; chance picked among the roundings that keep the criteria. That "
+                "a group would otherwise have broken one is not told by which was picked."
+            )
     return [{"who": who, "words": words} for who, words in people.items()]
 
 
