@@ -231,7 +231,8 @@ def apply(
 ) -> None:  # fmt: skip
     """Send TABLE through a CHANNEL that `release --channel` kept: next month's table.
 
-    It is read as the first one was, unless options say otherwise.
+    It is read as the first one was, unless options say otherwise.  A channel of whole counts
+    releases the table that was counted, and no other.
     """
     from cvxprivacy.cli.framed import output_format
     from cvxprivacy.cli.releasing import released_output
@@ -258,7 +259,8 @@ def apply(
         used = list(dict.fromkeys([*kept.schema.sensitive, *used]))
     drawn = write_all([released_output(opened, kept, out, used, seed, row_id, draw)])["out"]
     merged = [MERGED] if isinstance(kept, MergedChannel) else []
-    drawn["notes"] = [*drawn["notes"], *merged, UNCHECKED]
+    unchecked = [] if kept.together else [UNCHECKED]  # it releases the table that was counted
+    drawn["notes"] = [*drawn["notes"], *merged, *unchecked]
     notes = [f"note: {note}" for note in drawn["notes"]]
     text = "\n".join([f"{out}: {records_drawn(drawn)}", *notes])
     say({"table": table, "channel": channel, "out": out, **drawn}, text)

@@ -17,7 +17,7 @@ from cvxprivacy.cli.exits import CODES, arguments
 from cvxprivacy.cli.house import House
 from cvxprivacy.cli.outputs import Output, progress, refuse_unwritable, steps, write_all
 from cvxprivacy.cli.recodings import chosen, mapping_files, recoded, recoded_text
-from cvxprivacy.cli.report import report, report_text, with_checks, with_copied
+from cvxprivacy.cli.report import relaxed, report, report_text, with_checks, with_copied
 from cvxprivacy.cli.statement import (
     of_table,
     problem_data,
@@ -102,9 +102,13 @@ class Releasing:
 
     @property
     def ensure(self) -> str:
-        """What is to satisfy the criteria: the table, unless the law was typed or nothing asked."""
+        """What is to satisfy the criteria: the table, unless the law was typed or nothing asked.
+
+        Of records held out the law alone: mending would look at them, too.
+        """
         typed: str | None = self.options["ensure"]
-        return typed or ("table" if self.data["criteria"] else "law")
+        asked_for = self.data["criteria"] and self.options["holdout"] is None
+        return typed or ("table" if asked_for else "law")
 
     def _beside(self) -> dict[str, str]:
         """Return the paths of further files."""
@@ -135,9 +139,10 @@ class Releasing:
         design = self.source if self.halves is None else self.halves.design
         self.problem, self.stated = problem_of(self.data, design), ""
         self.of_table = of_table(self.data)
-        if self.of_table and self.ensure == "law" and self.targets["out"] is not None:
+        drawn = self.ensure == "law" and self.targets["out"] is not None
+        if self.of_table and (drawn or options["after"]):
             stated = f"{self.of_table[0]!r} is of a table, and no law keeps it"
-            remedy = "pass --ensure table, or ask the law for RecordEntropy"
+            remedy = "pass --ensure table without --after, or ask the law for RecordEntropy"
             raise InputError("--criterion", stated, remedy)
         if (path := self.targets["problem-out"]) is not None:
             self.stated = problem_text(path, self.data, self.table, self.reading)
@@ -155,7 +160,8 @@ class Releasing:
     def draw(self) -> None:
         """Draw the table, hold it against what was asked, and mend it if that is wanted."""
         if self.targets["out"] is not None:
-            frame = in_memory(self.frame) if self.options["draw"] == "balanced" else self.frame
+            together = self.options["draw"] == "balanced" or self.ensure == "table"
+            frame = in_memory(self.frame) if together else self.frame
             self.drawn = DrawnTable.of(
                 self.problem, self.solution, frame, seed=self.seed, row_id=self.row_id,
                 source=self.source, ensure=self.ensure, draw=self.options["draw"],
@@ -242,6 +248,7 @@ class Releasing:
         facts["asked"] = {"coding": self.schema.to_dict(), **typed}
         if self.recoding:
             facts["recoding"] = self.recoding
+        facts["notes"] = [*facts["notes"], *map(relaxed, self.of_table)]
         if self.drawn is not None and self.options["draw"] == "balanced":
             words = _BALANCED.format(
                 "" if self.drawn.merging is None else ", before groups are merged"
@@ -267,7 +274,10 @@ class Releasing:
     def code(self) -> int:
         """The exit code: a table that breaks a criterion is told by it, unless that was asked."""
         accepted = self.options["ensure"] is not None  # what the table breaks, not the law
-        refused = (c for c in self.checks if c.refuses and not (accepted and c.breaks))
+        refused = (
+            c for c in self.checks
+            if c.refuses and not (accepted and c.breaks and c.law_holds is not False)
+        )  # fmt: skip
         broken = self.drawn is not None and any(refused)
         return CODES["broken"] if broken else CODES[self.solution.status]
 

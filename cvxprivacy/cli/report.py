@@ -18,6 +18,7 @@ from cvxprivacy.text import upwards
 from cvxprivacy_verifier.wording import many
 
 if TYPE_CHECKING:
+    from cvxprivacy.criteria import Criterion
     from cvxprivacy.leakage import Leakage
     from cvxprivacy.microdata.check import Check
     from cvxprivacy.microdata.combined import Combined
@@ -33,6 +34,7 @@ __all__ = [
     "CONSTANT",
     "proved",
     "records_drawn",
+    "relaxed",
     "report",
     "report_text",
     "with_checks",
@@ -315,15 +317,26 @@ def _designed(table: TableSolution) -> dict[str, Any]:
         ends.append(f"no channel of the key alone less than {table.rounding.lower:.6g}")
     elif table.status != "proved optimal" and table.claimed > -math.inf:
         ends.append(f"and by the solver's claim none less than {table.claimed:.6g}")
+    chance = "which records of a cell move"
+    if table.rounding is not None:
+        chance = f"which rounding it is, and {chance},"
     words = (
         f"the table was designed in whole counts, and not drawn: its distortion is "
-        f"{table.distortion:.6g}; {', '.join(ends)}; only which records of a cell move is chance"
+        f"{table.distortion:.6g}; {', '.join(ends)}; {chance} is chance"
     )
     claimed = table.claimed if math.isfinite(table.claimed) else None
     return {
         "status": table.status, "distortion": table.distortion, "lower": table.lower,
         "claimed": claimed, "blind": table.rounding is not None, "words": words,
     }  # fmt: skip
+
+
+def relaxed(rule: Criterion) -> str:
+    """Say what a program, its proof and a problem file have in place of a criterion of a table."""
+    return (
+        f"{rule!r} is of a table: the program, what is proved of it and its problem file ask for "
+        f"{rule.relaxation!r}, which every such table satisfies"
+    )
 
 
 def _ties(source: DiscreteSource) -> str:
@@ -364,17 +377,10 @@ def _idle(solution: Solution, source: DiscreteSource, changed: Sequence[Any]) ->
 
 def _drawn_notes(drawn: DrawnTable, *, kept: bool) -> list[str]:
     """Return what is to be said of a table that was drawn; a channel may be kept."""
-    notes = [
-        f"{rule!r} is of the table: the program, and what is proved of it, asks for "
-        f"{rule.relaxation!r}, which every such table satisfies"
-        for rule in drawn.of_table
-    ]
+    notes = []
     if drawn.broken:
         names = ", ".join(check.stated for check in drawn.broken)
-        notes.append(
-            f"the table that was drawn breaks {names}: --ensure table merges groups until it does "
-            "not"
-        )
+        notes.append(f"the table that was drawn breaks {names}: --ensure table does not")
     if drawn.constant:
         notes.append(CONSTANT)
     if drawn.merging is not None and kept:

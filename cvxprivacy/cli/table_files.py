@@ -215,7 +215,7 @@ def _delimiter_of(path: str | os.PathLike[str], encoding: str, decimal: str | No
 
 
 def in_memory(frame: Any) -> Any:
-    """Return a frame of all records at once, which balanced draws count before they draw any."""
+    """Return a frame of all records at once, for draws that count them before they draw any."""
     return frame.to_arrow_table() if hasattr(frame, "to_arrow_table") else frame
 
 
@@ -278,7 +278,7 @@ class ParquetTable:
                 relation = relation.filter(f"{quoted} IS NOT NULL{nan}")
         kept = 0
         with applied(self.path) as notes:
-            if draw == "balanced":
+            if draw == "balanced" or channel.together:
                 table = in_memory(relation)
                 reader = channel.apply(table, seed=seed, row_id=row_id, draw=draw).to_reader()
             else:

@@ -247,6 +247,9 @@ def _refuse(problem: TableProblem) -> None:
         remedy = f"ask for at most {source.records:,}"
         raise InputError("criteria", wrong, remedy, value=problem.smallest_group)
     alphabet = problem.relaxed.alphabet
+    if problem.law._centre is not None:
+        remedy = "leave it out, or solve MinimumDistortion"
+        raise InputError("criteria", "a bound on what leaks whatever the prior", remedy)
     for name, criterion in problem.relaxed._criteria().items():
         rules = list(problem.relaxed.program_rules[name].values())
         if criterion.counts_records:

@@ -19,6 +19,7 @@ from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.microdata.released_law import ReleasedLaw, clearly
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.text import aligned, one_sided
+from cvxprivacy.validation import untaken
 from cvxprivacy_verifier.wording import many
 
 __all__ = ["Check", "as_typed", "asked", "lines_of"]
@@ -67,11 +68,11 @@ def as_typed(rules: Mapping[str, Criterion], of_table: Sequence[Criterion]) -> d
         Of the problem, with the relaxations of those of the table.
     of_table : sequence of Criterion
     """
-    left, typed = list(of_table), {}
+    left, typed = list(of_table), dict[str, Criterion]()
     for name, rule in rules.items():
         place = next((i for i, each in enumerate(left) if each.relaxation == rule), None)
         stated = rule if place is None else left.pop(place)
-        typed[name if place is None else stated.name] = stated
+        typed[untaken(name if place is None else stated.name, typed)] = stated
     return typed
 
 

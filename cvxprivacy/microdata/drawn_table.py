@@ -24,6 +24,7 @@ from cvxprivacy.criteria import Criterion
 from cvxprivacy.criteria.counts import Counts
 from cvxprivacy.errors import BrokenTableError, InputError
 from cvxprivacy.exact import rational
+from cvxprivacy.extras import nw
 from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.formulations.minimum_distortion import MinimumDistortion
 from cvxprivacy.formulations.whole_counts import WholeCounts
@@ -177,7 +178,7 @@ class DrawnTable:
         if ensure == "law":
             return drawn
         designed = None
-        if source is problem.source and draw == "independent":
+        if source is problem.source and draw == "independent" and not _streamed(frame):
             counted = whole_counts(problem, of_table, seed=seed, time_limit=time_limit)
             if counted is not None and counted.channel is not None:
                 tally = drawn_counts(counted.channel, kept, problem.source, **how)
@@ -244,7 +245,8 @@ class DrawnTable:
         if self.designed is None:
             return law_of(self.problem, self.solution, self.source, self.merging)
         d, units = self.problem.alphabet.d, self.problem.units
-        return CountedLaw(self.channel, self.source, d, units, self.source, None, self.table)
+        rules = tuple(as_typed(self.problem._criteria(), self.of_table).values())
+        return CountedLaw(self.channel, self.source, d, units, self.source, None, self.table, rules)
 
     @property
     def risk(self) -> float:
@@ -306,6 +308,11 @@ class DrawnTable:
 
     def __str__(self) -> str:
         return "\n".join(lines_of(check.document() for check in self.checks))
+
+
+def _streamed(frame: Any) -> bool:
+    """Tell whether a frame comes batch by batch, while whole counts need it at once."""
+    return isinstance(nw.from_native(frame, pass_through=True), nw.LazyFrame)
 
 
 _SECONDS = 120.0  # for whole counts, unless a limit is typed

@@ -6,7 +6,7 @@ of another law a criterion is known to hold only where it survives that, or by i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -237,18 +237,25 @@ class ReleasedLaw:
 class CountedLaw(ReleasedLaw):
     """The law of whole counts, which is the table itself: what is judged of one is of both.
 
+    Of counts that see X alone, which records of a cell move is chance, and so is what the table
+    tells of W.
+
     Attributes
     ----------
     table : Counts
         The records that are released.
+    kept : sequence of Criterion
+        What the counts were accepted for: each holds, decided exactly.
     """
 
     table: Counts
+    kept: Sequence[Criterion]
 
     @property
     def name(self) -> str:
         """What it is called, wherever it is spoken of."""
-        return "the law, which is that of the table"
+        see = "w" in self.channel.encoder
+        return "the law, which is that of the table" if see else "the law of the counts"
 
     @property
     def proved(self) -> bool:
@@ -258,7 +265,8 @@ class CountedLaw(ReleasedLaw):
     def standing(self, rule: Criterion) -> tuple[float | None, bool | None]:
         """Return what a criterion measures of the counts, and whether it holds of them, exactly."""
         verdict = rule.verdict(self.table)
-        return verdict.value, verdict.holds
+        holds = True if verdict.holds is None and rule in self.kept else verdict.holds
+        return verdict.value, holds
 
 
 def law_of(

@@ -327,6 +327,11 @@ class Channel(Frozen):
         """
         return self._mechanism.apply(values, Draws(seed, balanced=self.is_balanced(draw)), row_id)
 
+    @property
+    def together(self) -> bool:
+        """Whether it needs all records at once, as whole counts do."""
+        return False
+
     def is_balanced(self, draw: str) -> bool:
         """Tell whether draws are balanced, if they may be.
 
@@ -564,6 +569,11 @@ class MergedChannel(Channel):
         json.dump(document, file, ensure_ascii=False, allow_nan=False)
 
     @property
+    def together(self) -> bool:
+        """Whether it needs all records at once."""
+        return self.drawn.together
+
+    @property
     def _each(self) -> int:  # type: ignore[override]
         return self.drawn._each
 
@@ -640,6 +650,24 @@ class CountedChannel(Channel):
             encoder=encoder,
         )
         self.counts = frozen(self.counts)
+
+    @property
+    def together(self) -> bool:
+        """It does: they are dealt to the counts."""
+        return True
+
+    def relabelled(self, labels: Sequence[Hashable]) -> Channel:
+        """Return the channel that deals as this one, and releases output i as ``labels[i]``.
+
+        Parameters
+        ----------
+        labels : sequence of |X̂| labels
+            As of :meth:`Channel.relabelled`.
+        """
+        if len(set(labels)) < len(labels):
+            return MergedChannel(self, labels)
+        how: Any = {"inputs": self.inputs, "schema": self.schema, "encoder": self.encoder}
+        return CountedChannel(self.counts, outputs=list(labels), **how)
 
     def is_balanced(self, draw: str) -> bool:
         """Tell whether counts have to be rounded: they are whole.
@@ -731,6 +759,19 @@ def _matrix(listed: Any) -> Any:
     return sparse.csr_array(parts, shape=(len(places), columns))
 
 
+def _counts(listed: Any, channel: Channel) -> np.ndarray:
+    """Return the counts that a file holds, which are those of its law."""
+    counts, shape = _matrix(listed), channel.matrix.shape
+    if counts.shape != shape:
+        raise ValueError(f"counts of shape {counts.shape}, where the matrix has {shape}")
+    table = counts.toarray()
+    sizes = table.sum(axis=1)
+    whole_records = (table == np.rint(table)).all() and (sizes > 0).all()
+    if not whole_records or not np.allclose(table / sizes[:, None], channel.matrix, atol=1e-12):
+        raise ValueError("counts that are not those of the matrix")
+    return table
+
+
 def load(path: str | os.PathLike[str], make: Callable[..., Any]) -> Any:
     """Return what ``make`` makes of the arguments that a file holds.
 
@@ -746,7 +787,7 @@ def load(path: str | os.PathLike[str], make: Callable[..., Any]) -> Any:
         channel = make(**arguments)
         if (counts := document.get("counts")) is not None:
             some = {name: arguments[name] for name in ("inputs", "outputs", "schema", "encoder")}
-            channel = CountedChannel(_matrix(counts).toarray(), **some)
+            channel = CountedChannel(_counts(counts, channel), **some)
         labels = document.get("released_as")
         return channel if labels is None else channel.relabelled([*map(read, labels)])
     except OSError as error:

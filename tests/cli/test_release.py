@@ -17,6 +17,7 @@ import pytest
 from scipy.stats import chi2
 
 import cvxprivacy as cpv
+from cvxprivacy.cli import main
 from tests.cli.runner import (
     BOTH,
     OUTPUTS,
@@ -274,7 +275,9 @@ def test_whole_counts_are_designed_stored_and_released_again(encoder, here):
     assert "counted again, and as report.json says" in say(*again).out
 
 
-@pytest.mark.parametrize("how", [("--draw", "balanced"), ("--holdout", 0.5), ("--budget", 0.3)])
+@pytest.mark.parametrize("how", [
+    ("--draw", "balanced"), ("--holdout", 0.5, "--ensure", "table"), ("--budget", 0.3),
+])  # fmt: skip
 def test_groups_of_k_where_the_table_is_drawn(how, here):
     asked = ("--criterion", "KAnonymity=25", "--criterion", "TCloseness=0.08")
     summary = report(
@@ -290,6 +293,76 @@ def test_groups_of_k_where_the_table_is_drawn(how, here):
         "release", "t.csv", *RARE, *asked, *how, "--seed", 1, "--out", "o2.csv", code=None
     )
     assert "KAnonymity(25)" in printed.out
+
+
+def test_each_of_two_of_a_kind_is_checked(here):
+    asked = ("--criterion", "KAnonymity=30", "--criterion", "KAnonymity=5")
+    summary = report("release", "t.csv", *RARE, *asked, "--seed", 1, "--out", "o.csv")
+    assert [c["criterion"] for c in summary["checks"]] == ["KAnonymity(30)", "KAnonymity(5)"]
+    assert min(Counter((row["age"], row["sex"]) for row in rows("o.csv")).values()) >= 30
+
+
+def test_whole_counts_of_parquet_are_released_and_applied(here):
+    frame = pandas.read_csv("t.csv")
+    frame.to_parquet("t.parquet", index=False)
+    how = (*RARE, "--criterion", "TCloseness=0.05", "--seed", 1)
+    summary = report("release", "t.parquet", *how, "--out", "o.parquet", "--channel", "c.json")
+    assert summary["designed"]["blind"]
+    say("apply", "c.json", "t.parquet", "--seed", 1, "--out", "again.parquet")
+    again, first = (pandas.read_parquet(name) for name in ("again.parquet", "o.parquet"))
+    assert again.equals(first)
+
+
+def every_criterion():
+    from cvxprivacy.cli.release import _criteria
+
+    return [typed for typed, _ in _criteria() if "DistinctDiversity" not in typed]
+
+
+@pytest.mark.parametrize("typed", some_at_length(every_criterion(), 6))
+@pytest.mark.parametrize("encoder", ["x", "wx"])
+def test_every_criterion_goes_through_a_release(typed, encoder, here):
+    """Its table is designed, or drawn and mended, or refused, and nothing fails otherwise."""
+    how = ("release", "t.csv", *RARE, "--criterion", typed, "--encoder", encoder, "--seed", 1)
+    code = main_code(*how, "--no-untouched", "--time-limit", 20, "--out", "o.csv")
+    assert code in (0, 2, 3, 5)
+    assert Path("o.csv").exists() == (code in (0, 5))
+
+
+def test_a_cap_whatever_the_prior_is_drawn_and_not_designed(here):
+    for asked in (("--criterion", "CapacityCap=0.05"), ("--prior", "any", "--at-most", 0.05)):
+        how = ("release", "t.csv", *SEX[:4], *asked, "--seed", 1, "--out", "o.csv", "--force")
+        assert "designed" not in report(*how, code=None)
+
+
+def test_a_sequel_is_asked_for_no_groups(here):
+    first = ("release", "t.csv", *RARE, "--budget", 0.1, "--seed", 1, "--row-id", "id")
+    say(*first, "--out", "o.csv", "--channel", "c.json")
+    again = ("--after", "o.csv", "--after-channel", "c.json", "--criterion", "KAnonymity=5")
+    how = ("release", "t.csv", *RARE, *again, "--budget", 0.1, "--seed", 2, "--row-id", "id")
+    refused(*how, "--out", "o2.csv", pieces=["KAnonymity(5)", "--after"])
+
+
+def test_floors_of_whole_counts_are_kept_by_them(here):
+    how = ("release", "t.csv", *RARE, "--criterion", "KeepProbability=0.8", "--seed", 1)
+    (check,) = report(*how, "--out", "o.csv")["checks"]
+    assert check["law"]["holds"] is True
+    assert check["standing"].startswith("holds by the law")
+
+
+def test_a_law_that_does_not_hold_is_told_whatever_was_ensured(here):
+    how = (*RARE, "--criterion", "TCloseness=0.02", "--holdout", 0.5, "--seed", 1)
+    summary = report("release", "t.csv", *how, "--ensure", "law", "--out", "o.csv", code=None)
+    (check,) = summary["checks"]
+    code = main_code("release", "t.csv", *how, "--ensure", "law", "--out", "o2.csv")
+    assert code == (1 if check["law"]["holds"] is False else 0)
+
+
+def main_code(*args):
+    """Return how the command ends."""
+    with pytest.raises(SystemExit) as done:
+        main([str(a) for a in args], prog_name="cvxprivacy")
+    return done.value.code or 0
 
 
 def band(age):

@@ -25,7 +25,7 @@ CRITERIA = [
 ]  # fmt: skip
 HOW = [
     (), ("--missing", "drop"), ("--missing", "level"), ("--encoder", "wx"), ("--units", "nats"),
-    ("--draw", "balanced"), ("--ensure", "table"), ("--suppress", "0.3"), ("--top", "note=3"),
+    ("--draw", "balanced"), ("--ensure", "table"), ("--suppress", "0.3"),
 ]  # fmt: skip
 
 

@@ -183,6 +183,13 @@ def found_rows(document: Mapping[str, Any], solution: Solution, drawn: Drawn) ->
     if drawn.audit is not None:
         rows["Smallest released group"] = _smallest(drawn.audit)
         rows["Greatest divergence of a group"] = worst_group(drawn.audit)
+    if designed := document.get("designed"):
+        rows["The table"] = designed["words"]
+        rows["Optimality"] = (
+            f"{solution.status}: on average, no channel that sees the same does better than "
+            f"{solution.lower:.6g} within what was asked of it; one attains {solution.upper:.6g}"
+        )
+        return [{"name": name, "value": value} for name, value in rows.items()]
     rows["Optimality"] = (
         f"{solution.status}: within what was asked no release does better than "
         f"{solution.lower:.6g}; "

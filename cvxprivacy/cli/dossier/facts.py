@@ -118,7 +118,10 @@ def release_facts(
         distortion_words=guard.kept(document.get("distortion_words") or [], numbers=False),
         found=found_rows(document, solution, drawn),
         input=input_facts(asked, source, guard, document.get("notes", []), seed),
-        program=_program(problem, solution, minimised, data["distortion"].get("weights", {})),
+        program={
+            **_program(problem, solution, minimised, data["distortion"].get("weights", {})),
+            "designed": "designed" in document,
+        },
         sequel=sequel and {k: v for k, v in sequel.items() if k != "statements"},
         checks=check_facts(checks, drawn.audit),
         merged=document.get("merged"),

@@ -190,7 +190,7 @@ def against(
     )
     beyond = (
         f" The randomisation saw {w}: who has both {x} and the released {x} of a person may learn "
-        "more than from {x} alone: the first page says how much."
+        "more than from the {x} alone: the first page says how much."
     ) * ("w" in encoder)
     people = {
         f"Who sees a released {x}, and nothing else of the record": "This is what the figures "
