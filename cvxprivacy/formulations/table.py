@@ -108,8 +108,7 @@ class TableProblem(Restatable):
         """
         gap, watch = number(gap, "gap"), Watch(time_limit, verbose=bool(verbose))
         solved = self._proved(self.relaxed, watch)
-        blind = None
-        grouping = self._grouping()
+        blind, grouping = None, self._grouping()
         answer = Answer() if grouping is None else Answer(grouping, finished=True)
         if self.blind and not watch.stopped:
             chance = Draws(seed).generator("rounding")

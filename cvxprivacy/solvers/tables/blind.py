@@ -38,6 +38,7 @@ __all__ = ["Blind", "blind_table"]
 _MARGINS = (0.5, 0.75, 1.0, 2.0)  # records: what a rounded count is off by, and more
 _MARGIN = _MARGINS[0]
 _NARROWER = 2  # margins that are tried below the one that has a rounding, each half the way
+_SMALL = 10_000  # moves up to which margins are narrowed on each set of letters
 _WORSE = 2  # sets of letters, each smaller than the last, that are worse before the search ends
 _GAP = 0.5  # of a random cost, which need not be the least
 
@@ -144,7 +145,8 @@ class _Search:
         """From how many expected records on a letter is released: all letters, then fewer."""
         steps = {scale * 10.0**power for power in range(7) for scale in (1, 2, 5)}
         levels = {0.0, 3.0, self.group / 4, self.group / 2, *steps}
-        return sorted(level for level in levels if (self.expected >= level).sum() > 1)
+        released = {int((self.expected >= level).sum()): level for level in sorted(levels)[::-1]}
+        return sorted(level for count, level in released.items() if count > 1)
 
     def cost(self, blind: Blind) -> float:
         """Return ⟨d, m⟩."""
@@ -156,20 +158,24 @@ class _Search:
             yield blind
             if self.cost(blind) == 0:
                 return
-        for low, margin in itertools.pairwise((_MARGIN / 2, *_MARGINS)):
-            best: tuple[float, float] | None = None  # cost, level
-            worse = 0
-            for filled in self.levels:
-                if (table := self._table(filled, margin)) is None:
-                    continue
-                yield table
-                if best is None or self.cost(table) < best[0]:
-                    best, worse = (self.cost(table), filled), 0
-                elif (worse := worse + 1) == _WORSE:
-                    break
-            if best is not None:
-                yield from self._narrower(best[1], low, margin)
-                return
+        best: tuple[float, float, float, float] | None = None  # cost, level, margins
+        worse, small = 0, self.costs.size <= _SMALL
+        for filled in self.levels:
+            pairs = itertools.pairwise((_MARGIN / 2, *_MARGINS))
+            tried = ((pair, self._table(filled, pair[1])) for pair in pairs)
+            first = next(((pair, table) for pair, table in tried if table is not None), None)
+            if first is None:
+                continue
+            (low, margin), table = first
+            tables = [table, *(self._narrower(filled, low, margin) if small else ())]
+            yield from tables
+            cost = min(map(self.cost, tables))
+            if best is None or cost < best[0]:
+                best, worse = (cost, filled, low, margin), 0
+            elif (worse := worse + 1) == _WORSE:
+                break
+        if best is not None and not small:
+            yield from self._narrower(*best[1:])
 
     def _constant(self) -> Iterator[Blind]:
         """Yield what needs no rounding: every x as its cheapest output, and all as one."""

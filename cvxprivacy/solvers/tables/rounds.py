@@ -557,9 +557,13 @@ def least_table(
     moves = every_move(program, n, home, support, apart)
     unit = float(costs.max()) or 1.0  # HiGHS's tolerances are of costs as they are
     moves.cost, moves.costs = moves.cost / unit, moves.costs / unit
-    rounds = Rounds(program, moves, group=group)
-    if law is not None:
-        rounds.touch(law * program.mass[:, None])
+    try:
+        rounds = Rounds(program, moves, group=group)
+        if law is not None:
+            rounds.touch(law * program.mass[:, None])
+    except KeyboardInterrupt:
+        watch.interrupted = True
+        return Answer(first)
     answer = rounds.run(watch, gap, judge, first=first)
     answer.claimed *= unit
     if answer.counts is not None and answer.counts is not first:
