@@ -169,18 +169,14 @@ class TableProblem(Restatable):
 
     def _proved(self, problem: MinimumDistortion, watch: Watch) -> Solution | None:
         """Return a convex program's optimum; without criteria nothing is asked of a channel."""
-        if not problem.criteria:
-            return None
-        if watch.stopped:
+        if not problem.criteria or watch.stopped:
             return None
         limit = None if watch.limit is None else watch.left
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
                 return problem.solve(time_limit=limit)
-            except (
-                CertificationError
-            ):  # nothing is proved in time: the lower end is 0, as costs are
+            except CertificationError:  # nothing is proved in time; but costs are ≥ 0
                 return None
             finally:
                 watch.interrupted |= any("interrupted" in str(each.message) for each in caught)

@@ -201,7 +201,7 @@ class DrawnTable:
             return self
         counts, schema, problem = self.counts, self.source.schema, self.problem
         assert schema is not None
-        rules = list(as_typed(problem._criteria(), self.of_table).values())
+        rules = self._rules
         steps = steps_apart(counts.x, counts.outputs, schema, self.source.levels)
         merged = merging(counts, rules, problem.alphabet, _blocked(problem, counts), steps)
         before, after = self.distortion, counts.relabelled(merged.places)
@@ -209,6 +209,11 @@ class DrawnTable:
         if left := [check.stated for check in mended.checks if check.unmet]:
             raise BrokenTableError(int((after.sizes > 0).sum()), left)
         return mended
+
+    @property
+    def _rules(self) -> list[Criterion]:
+        """The criteria as they were typed."""
+        return list(as_typed(self.problem._criteria(), self.of_table).values())
 
     @property
     def channel(self) -> Channel:
@@ -245,8 +250,8 @@ class DrawnTable:
         if self.designed is None:
             return law_of(self.problem, self.solution, self.source, self.merging)
         d, units = self.problem.alphabet.d, self.problem.units
-        rules = tuple(as_typed(self.problem._criteria(), self.of_table).values())
-        return CountedLaw(self.channel, self.source, d, units, self.source, None, self.table, rules)
+        about = self.source, d, units, self.source, None
+        return CountedLaw(self.channel, *about, self.table, self._rules)
 
     @property
     def risk(self) -> float:

@@ -562,11 +562,7 @@ class MergedChannel(Channel):
         file : text file
             Open for writing; the caller closes it.
         """
-        text = StringIO()
-        self.drawn.write(text)  # which refuses what no file keeps
-        merged = {"released_as": [written(label) for label in self.labels]}
-        document = {**json.loads(text.getvalue()), **merged}
-        json.dump(document, file, ensure_ascii=False, allow_nan=False)
+        _extended(self.drawn.write, file, released_as=[written(label) for label in self.labels])
 
     @property
     def together(self) -> bool:
@@ -688,10 +684,7 @@ class CountedChannel(Channel):
         file : text file
             Open for writing; the caller closes it.
         """
-        text = StringIO()
-        super().write(text)
-        document = {**json.loads(text.getvalue()), "counts": _listed(sparse.csr_array(self.counts))}
-        json.dump(document, file, ensure_ascii=False, allow_nan=False)
+        _extended(super().write, file, counts=_listed(sparse.csr_array(self.counts)))
 
     def _draw(self, rows: Places, numbers: Numbers) -> Places:
         """Return the number of each record's letter, by the order of the records' numbers."""
@@ -732,6 +725,14 @@ def write(arguments: Mapping[str, Any], file: IO[str]) -> None:
         "independent": arguments["independent"],
         "released_as": None,
     }
+    json.dump(document, file, ensure_ascii=False, allow_nan=False)
+
+
+def _extended(written_by: Callable[[IO[str]], None], file: IO[str], **more: Any) -> None:
+    """Write what another channel writes, with more fields."""
+    text = StringIO()
+    written_by(text)
+    document = {**json.loads(text.getvalue()), **more}
     json.dump(document, file, ensure_ascii=False, allow_nan=False)
 
 

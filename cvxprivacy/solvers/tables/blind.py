@@ -122,11 +122,10 @@ class _Search:
         share = n / self.sizes[x_of]
         shape = len(self.sizes), program.n
         self.spread: Any = sparse.csr_array((share, (x_of, np.arange(program.n))), shape=shape)
-        self.costs: FloatArray = self.spread @ program.cost(program.objectives[""])
+        self.by_letter = program.cost(program.objectives[""])
+        self.costs: FloatArray = self.spread @ self.by_letter
         few = 1e-4 * float(self.costs[self.costs > 0].min(initial=1.0))
-        unit = (
-            max(float(self.costs.max()), 0.0) or 1.0
-        )  # HiGHS's tolerances are of costs as they are
+        unit = float(self.costs.max()) or 1.0  # HiGHS's tolerances are of costs as they are
         self.told_apart = (self.costs if apart is None else self.costs + few * apart) / unit
         self.least, self.most = bounds_in_records(program, n)
         lower, upper = np.zeros(self.costs.shape), np.ones(self.costs.shape)
@@ -150,7 +149,7 @@ class _Search:
 
     def cost(self, blind: Blind) -> float:
         """Return ⟨d, m⟩."""
-        return float((self.program.cost(self.program.objectives[""]) * blind.counts).sum())
+        return float((self.by_letter * blind.counts).sum())
 
     def tables(self) -> Iterator[Blind]:
         """Yield the tables that are tried: what needs no rounding, then by margins and letters."""

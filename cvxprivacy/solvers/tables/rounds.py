@@ -232,15 +232,20 @@ class Rounds:
 
         Where an output has none, at the law at large.
         """
-        outputs, law = np.array(self.outputs), self.program.mass[:, None]
-        sizes = u[:, outputs].sum(axis=0)
-        near = u[:, outputs] + law * np.where(sizes > 0, 1e-9 * sizes, 1.0)
+        outputs = np.array(self.outputs)
+        near = self._within(u[:, outputs])
         for number, row in enumerate(self.rows):
             if row.weights and not row.forbids_all:
                 epigraph = self.epigraphs.get(number)
                 at = near if epigraph is not None else row.edge(near, outputs)
                 for y, slope in zip(self.outputs, row.tangents(at, outputs).T, strict=True):
                     self._tangent(row, y, slope, epigraph)
+
+    def _within(self, u: FloatArray) -> FloatArray:
+        """Return masses with a little of the law at large, which alone is where there are none."""
+        sizes, law = u.sum(axis=0), self.program.mass[:, None]
+        masses: FloatArray = u + law * np.where(sizes > 0, 1e-9 * sizes, 1.0)
+        return masses
 
     def _tangent(self, row: TableRow, y: int, slope: FloatArray, epigraph: int | None) -> None:
         """State a tangent of an output's row, or of what it adds to a sum, with the margin."""
@@ -283,9 +288,8 @@ class Rounds:
             outputs = outputs[over * self.total > _NEAR]
         if not len(outputs):
             return
-        sizes, law = u[:, outputs].sum(axis=0), self.program.mass[:, None]
-        mixed = u[:, outputs] + law * np.where(sizes > 0, 1e-9 * sizes, 1.0)  # F is 0 of nothing
-        for y, slope in zip(outputs.tolist(), row.tangents(mixed, outputs).T, strict=True):
+        near = self._within(u[:, outputs])
+        for y, slope in zip(outputs.tolist(), row.tangents(near, outputs).T, strict=True):
             leaked = slope - row.cost[:, y]
             least = leaked @ u[:, y] * self.total + self._share_of_margin(leaked)
             if least - x[epigraph + y] > _NEAR:
