@@ -175,11 +175,15 @@ class TableProblem(Restatable):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                return problem.solve(time_limit=limit)
+                solved = problem.solve(time_limit=limit)
             except CertificationError:  # nothing is proved in time; but costs are ≥ 0
-                return None
-            finally:
-                watch.interrupted |= any("interrupted" in str(each.message) for each in caught)
+                solved = None
+        for each in caught:
+            if "interrupted" in str(each.message):
+                watch.interrupted = True
+            else:
+                warnings.warn(each.message, stacklevel=3)
+        return solved
 
     def _rounded(
         self, law: Solution | None, chance: np.random.Generator, watch: Watch
