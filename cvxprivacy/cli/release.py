@@ -259,7 +259,7 @@ def apply(
         used = list(dict.fromkeys([*kept.schema.sensitive, *used]))
     drawn = write_all([released_output(opened, kept, out, used, seed, row_id, draw)])["out"]
     merged = [MERGED] if isinstance(kept, MergedChannel) else []
-    unchecked = [] if kept.together else [UNCHECKED]  # it releases the table that was counted
+    unchecked = [] if kept.drawn_jointly else [UNCHECKED]  # it releases the table that was counted
     drawn["notes"] = [*drawn["notes"], *merged, *unchecked]
     notes = [f"note: {note}" for note in drawn["notes"]]
     text = "\n".join([f"{out}: {records_drawn(drawn)}", *notes])

@@ -278,7 +278,7 @@ class ParquetTable:
                 relation = relation.filter(f"{quoted} IS NOT NULL{nan}")
         kept = 0
         with applied(self.path) as notes:
-            if draw == "balanced" or channel.together:
+            if draw == "balanced" or channel.drawn_jointly:
                 table = in_memory(relation)
                 reader = channel.apply(table, seed=seed, row_id=row_id, draw=draw).to_reader()
             else:

@@ -328,7 +328,7 @@ class Channel(Frozen):
         return self._mechanism.apply(values, Draws(seed, balanced=self.is_balanced(draw)), row_id)
 
     @property
-    def together(self) -> bool:
+    def drawn_jointly(self) -> bool:
         """Whether it needs all records at once, as whole counts do."""
         return False
 
@@ -565,9 +565,9 @@ class MergedChannel(Channel):
         _extended(self.drawn.write, file, released_as=[written(label) for label in self.labels])
 
     @property
-    def together(self) -> bool:
+    def drawn_jointly(self) -> bool:
         """Whether it needs all records at once."""
-        return self.drawn.together
+        return self.drawn.drawn_jointly
 
     @property
     def _each(self) -> int:  # type: ignore[override]
@@ -648,7 +648,7 @@ class CountedChannel(Channel):
         self.counts = frozen(self.counts)
 
     @property
-    def together(self) -> bool:
+    def drawn_jointly(self) -> bool:
         """It does: they are dealt to the counts."""
         return True
 

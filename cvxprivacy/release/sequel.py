@@ -225,6 +225,11 @@ class Sequel(Frozen):
         replaced = self.alone._mechanism.replaced(nw.to_native(table), table, drawn)
         return replaced.to_reader() if _is_relation(frame) else replaced
 
+    @property
+    def drawn_jointly(self) -> bool:
+        """Whether it needs all records at once: as a :class:`Channel` says it."""
+        return False
+
     def _matched(self, table: nw.DataFrame[Any]) -> tuple[Matching, np.ndarray, np.ndarray]:
         """Return the counts, each record's row in its channel, and whether that is the first."""
         names = names_of(table, self.row_id, "row_id")

@@ -57,7 +57,7 @@ def say(*args, code=0, stream=StringIO):
             ended = done.code or 0
     for number, handler in kept.items():
         signal.signal(number, handler)
-    assert "should not have happened" not in err.getvalue()
+    assert "should not have happened" not in err.getvalue(), err.getvalue()
     assert ended in ((0, 1) if code is None else (code,)), (ended, err.getvalue(), out.getvalue())
     return SimpleNamespace(out=out.getvalue(), err=err.getvalue())
 
