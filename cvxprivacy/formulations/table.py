@@ -18,20 +18,23 @@ from cvxprivacy.criteria.counts import Cells, Counts, Verdict, is_whole
 from cvxprivacy.criteria.diversity import KAnonymity
 from cvxprivacy.criteria.own_rows import cost_at
 from cvxprivacy.errors import CertificationError, InputError
-from cvxprivacy.exact import FloatArray, rational
-from cvxprivacy.formulations.minimum_distortion import MinimumDistortion
+from cvxprivacy.exact import FloatArray, Real, rational
+from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.formulations.problem import Restatable
+from cvxprivacy.leakage import Leakage
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.programs.expression import Constraint
 from cvxprivacy.programs.side_conditions import EntryBounds
+from cvxprivacy.release.balanced import balanced_counts
 from cvxprivacy.release.channel import Channel, CountedChannel
-from cvxprivacy.release.draws import Draws
+from cvxprivacy.release.draws import Draws, numerators
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.results.table import Rounding, TableSolution
 from cvxprivacy.solvers.tables.blind import blind_table
 from cvxprivacy.solvers.tables.group_sizes import least_grouping
-from cvxprivacy.solvers.tables.moves import Places, matched, one_hamming
+from cvxprivacy.solvers.tables.moves import BUDGET, Places, matched, one_hamming
 from cvxprivacy.solvers.tables.rounds import Answer, Broken, least_table
+from cvxprivacy.solvers.tables.rows import TableRow
 from cvxprivacy.solvers.watch import Watch
 from cvxprivacy.tables.nearness import steps_apart
 from cvxprivacy.validation import number
@@ -46,10 +49,14 @@ class TableProblem(Restatable):
 
     Attributes
     ----------
-    relaxed : MinimumDistortion
+    relaxed : ChannelProblem
         The convex program whose certificate bounds every table.
-    law : MinimumDistortion
+    law : ChannelProblem
         That of channels of the encoder.
+    budget : number or None
+        Of the mean distortion, where a leakage is minimised.
+    leakage : Leakage or None
+        Which one.
     source : DiscreteSource
     criteria : tuple of Criterion
     smallest_group : int
@@ -57,8 +64,10 @@ class TableProblem(Restatable):
     units : {"bits", "nats"}
     """
 
-    relaxed: MinimumDistortion
-    law: MinimumDistortion
+    relaxed: ChannelProblem
+    law: ChannelProblem
+    budget: Real | None
+    leakage: Leakage | None
     source: DiscreteSource
     criteria: Sequence[Criterion]
     smallest_group: int
@@ -67,9 +76,11 @@ class TableProblem(Restatable):
 
     @cached_property
     def blind(self) -> bool:
-        """Whether criteria are about W, which the counts may not look at."""
+        """Whether criteria or what is minimised are about W, which counts may not look at."""
+        if self.encoder != "x" or (np.count_nonzero(self.source.law, axis=0) <= 1).all():
+            return False
         rules = (rule for each in self.law.program_rules.values() for rule in each.values())
-        return self.encoder == "x" and any(map(_about_w, rules))
+        return self.budget is not None or any(map(_about_w, rules))
 
     @property
     def problem(self) -> Any:
@@ -107,13 +118,13 @@ class TableProblem(Restatable):
             If no release satisfies the criteria, by proof.
         """
         gap, watch = number(gap, "gap"), Watch(time_limit, verbose=bool(verbose))
-        solved = self._proved(self.relaxed, watch)
         blind, grouping = None, self._grouping()
         answer = Answer() if grouping is None else Answer(grouping, finished=True)
-        if self.blind and not watch.stopped:
+        if self.blind:  # what only bounds it comes last
             chance = Draws(seed).generator("rounding")
             answer, blind = self._rounded(self._proved(self.law, watch), chance, watch)
-        elif grouping is None and not watch.stopped:
+        solved = self._proved(self.relaxed, watch)
+        if not self.blind and grouping is None and not watch.stopped:
             answer = least_table(
                 self.relaxed.program, self._records, self._home, self._broken,
                 group=self.smallest_group, law=_law(solved), apart=self._apart,
@@ -161,15 +172,20 @@ class TableProblem(Restatable):
         return sizes
 
     @cached_property
+    def _at_most(self) -> Fraction:
+        """N D, exactly."""
+        return rational(self.budget) * int(self._records.sum())
+
+    @cached_property
     def _groups(self) -> Places | None:
         """The sizes of groups that the fewest moves make, of one Hamming distance; else None."""
         if one_hamming(self.relaxed.program, self._home) is None:
             return None
         return least_grouping(self._sizes, self.smallest_group)
 
-    def _proved(self, problem: MinimumDistortion, watch: Watch) -> Solution | None:
+    def _proved(self, problem: ChannelProblem, watch: Watch) -> Solution | None:
         """Return a convex program's optimum; without criteria nothing is asked of a channel."""
-        if not problem.criteria or watch.stopped:
+        if not (problem.criteria or self.budget is not None) or watch.stopped:
             return None
         limit = None if watch.limit is None else watch.left
         with warnings.catch_warnings(record=True) as caught:
@@ -192,8 +208,12 @@ class TableProblem(Restatable):
         x_of = self.law.alphabet.x_of
         place = {int(x): s for s, x in enumerate(x_of.tolist())}
         letters = np.array([place[x] for x in self.relaxed.alphabet.x_of.tolist()])
+
+        def draw(expected: FloatArray) -> Places:
+            return self._balanced(expected, letters, chance)
+
         answer, blind = blind_table(
-            self.relaxed.program, self._records, letters, self._broken, chance,
+            self.relaxed.program, self._records, letters, self._broken, chance, draw,
             law=_law(law), group=self.smallest_group, watch=watch,
             apart=None if self._apart is None else self._apart[np.unique(letters, True)[1]],
         )  # fmt: skip
@@ -209,9 +229,26 @@ class TableProblem(Restatable):
         )
         return answer, Rounding(rounded, math.nan if law is None else law.lower)
 
+    def _balanced(
+        self, expected: FloatArray, letters: Places, chance: np.random.Generator
+    ) -> Places:
+        """Return a balanced draw of n(x) p(x̂ | x): all sums about w, too, are within one."""
+        values, sizes = self.relaxed.alphabet.w_of[0], expected.sum(axis=1)
+        cells = values * len(sizes) + letters
+        order = np.argsort(cells)
+        cell, y, count = balanced_counts(
+            numerators(expected / sizes[:, None]), cells[order], self._records[order],
+            int(values.max()) + 1, lambda most: int(chance.integers(most)),
+        )  # fmt: skip
+        counts = np.zeros((len(letters), expected.shape[1]), np.int64)
+        np.add.at(counts, (order[cell], y), count)
+        return counts
+
     def _grouping(self) -> Places | None:
         """Return the optimum where groups alone are asked for, by dynamic programming."""
-        if self.relaxed.criteria or self.encoder != "x" or self._groups is None:
+        if self.relaxed.criteria or self.budget is not None or self.encoder != "x":
+            return None
+        if self._groups is None:
             return None
         return _moved(self._records, self._home, self._groups, self._apart)
 
@@ -220,10 +257,12 @@ class TableProblem(Restatable):
         verdicts = {
             n: verdict for n, verdict in _verdicts(self, counts).items() if not verdict.holds
         }
-        if not verdicts:
+        spent = self.budget is not None and _total(self, counts) > self._at_most
+        if not (verdicts or spent):
             return None
         rules = self.relaxed.program_rules
-        return {row: v.broken for name, v in verdicts.items() for row in rules.get(name, ())}
+        rows = {row: v.broken for name, v in verdicts.items() for row in rules.get(name, ())}
+        return {**rows, BUDGET: None} if spent else rows
 
 
 def smallest_group(criteria: Sequence[Criterion]) -> int:
@@ -358,6 +397,12 @@ def _least_total(problem: TableProblem, solved: Solution | None) -> Fraction:
     return math.ceil(least / step) * step
 
 
+def _least_leaked(leakage: Leakage, solved: Solution | None) -> Fraction:
+    """Return what no table within the budget leaks less than, by proof."""
+    lower = -math.inf if solved is None else solved.lower
+    return Fraction(max(lower, 0.0) if leakage.divergence else lower)
+
+
 def _step(cost: Any) -> Fraction:
     """Return the greatest number of which all costs, as they were typed, are multiples."""
     tables = [part.table for part in cost.parts] if isinstance(cost, AdditiveCost) else [cost]
@@ -375,25 +420,46 @@ def _statement(problem: TableProblem) -> str:
     counts = f"m({over}) whole"
     if problem.blind:
         counts += ", |m − n p(x̂ | x)| < 1"
-    return f"min E d(X, X̂)  s.t.  {', '.join([*map(repr, problem.criteria), counts])}"
+    rules = [*map(repr, problem.criteria), counts]
+    if problem.budget is None:
+        return f"min E d(X, X̂)  s.t.  {', '.join(rules)}"
+    leaked = _leaked(problem) or "I(W; X̂)"
+    return f"min {leaked}  s.t.  E d(X, X̂) ≤ {problem.budget:g}, {', '.join(rules)}"
+
+
+def _leaked(problem: TableProblem) -> str:
+    """Return the measure that is minimised, if that is not mutual information."""
+    if problem.leakage is None or problem.leakage.informs:
+        return ""
+    return repr(problem.leakage)
 
 
 def _solution(
     problem: TableProblem, solved: Solution | None, answer: Answer, blind: Rounding | None
 ) -> TableSolution:
     source, alphabet = problem.source, problem.relaxed.alphabet
-    records, least = int(problem._records.sum()), _least_total(problem, solved)
+    records = int(problem._records.sum())
+    if problem.leakage is None:
+        least = _least_total(problem, solved) / records
+    else:
+        least = _least_leaked(problem.leakage, solved)
+    objective = TableRow.minimised(problem.relaxed.program)
     how: dict[str, Any] = {
         "title": type(problem).__name__, "statement": _statement(problem),
         "units": problem.units, "records": records, "law": source.joint,
-        "lower": rounded_down(least / records),
-        "claimed": -math.inf if problem.blind else answer.claimed / records,
+        "lower": rounded_down(least),
+        "claimed": -math.inf if problem.blind else answer.claimed / records + objective.constant,
+        "budget": problem.budget, "leakage": _leaked(problem),
         "relaxed": solved, "rounds": answer.rounds, "cuts": answer.cuts, "rounding": blind,
     }  # fmt: skip
     if answer.counts is None:
         status = "infeasible by the solver's claim" if answer.infeasible else "stopped"
         return TableSolution(status=status, **how)
     counts, total = answer.counts, _total(problem, answer.counts)
+    value, proved = total / records, total == least * records
+    if problem.leakage is not None:
+        value = Fraction(objective.total(counts) / records + objective.constant)
+        proved = problem.leakage.divergence and np.count_nonzero(counts.sum(axis=0)) == 1
     claimed = answer.finished and how["claimed"] > -math.inf
     status = "optimal by the solver's claim" if claimed else "feasible"
     labels = [alphabet.inputs[i] for i in alphabet.support.tolist()]
@@ -406,6 +472,7 @@ def _solution(
     for atoms, masses in zip(places, alphabet.law, strict=True):
         np.add.at(joint, atoms, masses[:, None] * counts / problem._records[:, None])
     return TableSolution(
-        status="proved optimal" if total == least else status, counts=counts, joint=joint,
-        total=total, channel=channel, verdicts=_verdicts(problem, counts), **how,
+        status="proved optimal" if proved else status, counts=counts, joint=joint,
+        total=total, value=float(value), channel=channel,
+        verdicts=_verdicts(problem, counts), **how,
     )  # fmt: skip

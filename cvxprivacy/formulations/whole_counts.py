@@ -1,8 +1,9 @@
-r"""The table itself as the variable: whole counts of least distortion.
+r"""The table itself as the variable: whole counts of least distortion, or of least leakage.
 
 .. math::
    \begin{aligned}
-   \min_{m}          \quad & Σ\, d(x, x̂)\, m(w, x, x̂) \\
+   \min_{m}          \quad & Σ\, d(x, x̂)\, m(w, x, x̂),
+                              \text{ or } I(W; X̂) \text{ where it is at most } N D \\
    \text{subject to} \quad & Σ_{x̂} m(w, x, x̂) = n(w, x), \quad m \text{ whole} \\
                            & \text{every criterion at } N(w, x̂) = Σ_x m(w, x, x̂) \\
    \text{of encoder x} \quad & |m(w, x, x̂) - n(w, x)\, p(x̂ | x)| < 1
@@ -15,13 +16,20 @@ convex program over these bounds every table from below.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy.typing as npt
 
 from cvxprivacy.criteria.base import Criterion, criteria_listed
 from cvxprivacy.criteria.diversity import KAnonymity
+from cvxprivacy.errors import InputError
+from cvxprivacy.exact import Real
+from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.formulations.minimum_distortion import MinimumDistortion
+from cvxprivacy.formulations.privacy_distortion import PrivacyDistortion
 from cvxprivacy.formulations.table import TableProblem, smallest_group
+from cvxprivacy.leakage import Leakage, MutualInformation
+from cvxprivacy.leakage.base import checked
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 
@@ -29,7 +37,7 @@ __all__ = ["WholeCounts"]
 
 
 class WholeCounts(TableProblem):
-    """min E d(X, X̂) over whole counts m(w, x, x̂), s.t. criteria.
+    """min E d(X, X̂), or I(W; X̂) s.t. E d(X, X̂) ≤ D, over whole counts m(w, x, x̂), s.t. criteria.
 
     The released table has exactly these counts, so that what holds of them holds of it; which
     records of a cell move is chance.
@@ -46,18 +54,22 @@ class WholeCounts(TableProblem):
         d(x, x̂) or d(w, x, x̂).
     criteria : sequence of Criterion
         What the table must satisfy, ``KAnonymity`` among them; decided of the counts, exactly.
+    budget : float, optional
+        D ≥ 0, which the mean distortion of the table is not above; then the leakage is minimised.
+    leakage : Leakage, optional
+        Of a budget: another measure of what is minimised, as of :class:`PrivacyDistortion`.
     encoder : {"x", "wx"}
-        What the counts may depend on: x alone, up to a record in each count where criteria are
-        about W, or w and x.
+        What the counts may depend on: x alone, up to a record in each count where criteria or the
+        leakage are about W, or w and x.
     units : {"bits", "nats"}
         Of information.
 
     Attributes
     ----------
-    relaxed : MinimumDistortion
+    relaxed : MinimumDistortion or PrivacyDistortion
         The convex program whose certificate bounds every table from below: of channels of (W, X),
         where counts may depend on w.
-    law : MinimumDistortion
+    law : MinimumDistortion or PrivacyDistortion
         That of channels of the encoder, which a blind table rounds.
     smallest_group : int
         k of ``KAnonymity``, else 1.
@@ -90,6 +102,11 @@ class WholeCounts(TableProblem):
     >>> blind = cpv.WholeCounts(source, cpv.hamming(3), rules).solve(seed=1)
     >>> blind.status, bool(blind.verdicts["delta_disclosure"].holds)
     ('feasible', True)
+
+    One record in six may change, and the groups are to tell as little as they can of W:
+
+    >>> table = cpv.WholeCounts(source, cpv.hamming(3), budget=1 / 6, encoder="wx").solve()
+    >>> table.status, float(table.total), round(table.value, 4), round(table.lower, 4)
     """
 
     def __init__(
@@ -98,15 +115,26 @@ class WholeCounts(TableProblem):
         distortion: Distortion | npt.ArrayLike,
         criteria: Sequence[Criterion] = (),
         *,
+        budget: Real | None = None,
+        leakage: Leakage | None = None,
         encoder: str = "x",
         units: str = "bits",
     ) -> None:
         self.source, self.criteria = source, criteria_listed(criteria)
         self.smallest_group = smallest_group(self.criteria)
         rules = [rule for rule in self.criteria if not isinstance(rule, KAnonymity)]
-        self.encoder, self.units = encoder, units
-        self.law = MinimumDistortion(source, distortion, rules, encoder=encoder, units=units)
+        self.encoder, self.units, self.budget = encoder, units, budget
+        if budget is None and leakage is not None:
+            problem, remedy = "without a budget the distortion is minimised", "pass budget="
+            raise InputError("leakage", problem, remedy)
+        how: dict[str, Any] = {"criteria": rules, "units": units}
+        program: type[ChannelProblem] = MinimumDistortion
+        self.leakage = None
+        if budget is not None:
+            self.leakage = MutualInformation() if leakage is None else checked(leakage, "leakage")
+            program, how = PrivacyDistortion, {**how, "budget": budget, "leakage": self.leakage}
+        self.law = program(source, distortion, encoder=encoder, **how)
         self.relaxed = self.law
         if self.blind:
-            self.relaxed = MinimumDistortion(source, distortion, rules, encoder="wx", units=units)
+            self.relaxed = program(source, distortion, encoder="wx", **how)
         self._check()

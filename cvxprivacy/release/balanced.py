@@ -25,7 +25,7 @@ from cvxprivacy.certificates.exact_channel import DENOMINATOR
 from cvxprivacy.exact import is_sparse
 from cvxprivacy.release.draws import Draws, Numbers
 
-__all__ = ["balanced", "dealt"]
+__all__ = ["balanced", "balanced_counts", "dealt"]
 
 
 def balanced(
@@ -50,10 +50,34 @@ def balanced(
     w, count = _groups(values, len(rows))
     cells, of_record = np.unique(w * laws.shape[0] + rows, return_inverse=True)
     sizes = np.bincount(of_record, minlength=len(cells))
-    flow = _Flow(laws, cells, sizes, count)
-    flow.make_whole(fresh.below("rounding"))
+    cell, y, counts = balanced_counts(laws, cells, sizes, count, fresh.below("rounding"))
+    order = np.argsort(cell, kind="stable")
+    outputs = np.repeat(y[order], counts[order])
     # an order of 104 bits, whose ties are as rare as guesses
-    return dealt(of_record, flow.outputs(), fresh(len(rows), names, each=2))
+    return dealt(of_record, outputs, fresh(len(rows), names, each=2))
+
+
+def balanced_counts(
+    laws: Any, cells: Numbers, sizes: Numbers, groups: int, below: Callable[[int], int]
+) -> tuple[Numbers, Numbers, Numbers]:
+    """Return whole counts: places of cells, y, and summands of m(w, s, y) > 0.
+
+    Parameters
+    ----------
+    laws : (inputs, outputs) array
+        p(y | s) in whole numbers over 2⁵².
+    cells : (cells,) array
+        w · inputs + s of each, in order.
+    sizes : (cells,) array
+        n(w, s).
+    groups : int
+        How many w there are.
+    below : callable
+        A random number below one.
+    """
+    flow = _Flow(laws, cells, sizes, groups)
+    flow.make_whole(below)
+    return flow.counts()
 
 
 def dealt(cells: Numbers, outputs: Numbers, numbers: Numbers) -> Numbers:
@@ -166,12 +190,11 @@ class _Flow:
                     del self._open[at][edge]
         return before
 
-    def outputs(self) -> Numbers:
-        """Return what records get, cell by cell, as often as it is counted."""
+    def counts(self) -> tuple[Numbers, Numbers, Numbers]:
+        """Return cells, outputs, and how many records get them: for sure, then by chance."""
         up = [(cell, y, self._part[edge] // DENOMINATOR) for cell, y, edge in self._entries]
         cell, y, count = np.array([*self._least, *up], np.int64).reshape(-1, 3).T
-        order = np.argsort(cell, kind="stable")
-        return np.repeat(y[order], count[order])
+        return cell, y, count
 
 
 def _nonzero(laws: Any, s: int) -> Iterator[tuple[int, int]]:

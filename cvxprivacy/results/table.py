@@ -66,11 +66,17 @@ class TableSolution(FrozenFields):
         N(w, x̂).  Of encoder ``"x"`` its expectation: chance says which records of x move.
     total : Fraction or None
         Σ d m, exactly.
+    value : float
+        What is minimised: the mean distortion, or under a budget what is leaked; NaN without a
+        table.
     lower : float
-        Proved: no table, and no other release that satisfies the criteria, has a mean distortion
-        below.
+        Proved: no table, and no other release that satisfies the criteria, has a value below.
     claimed : float
         What HiGHS says of all tables; −inf where it says nothing.
+    budget : float or None
+        Of the mean distortion, where the leakage is minimised.
+    leakage : str
+        The measure that is minimised, if that is not I(W; X̂).
     verdicts : dict of str to Verdict
         Each criterion on the counts, decided exactly.
     relaxed : Solution or None
@@ -115,6 +121,9 @@ class TableSolution(FrozenFields):
     channel: CountedChannel | None = None
     relaxed: Solution | None = None
     rounding: Rounding | None = None
+    value: float = math.nan
+    budget: float | None = None
+    leakage: str = ""
     rounds: int = 0
     cuts: int = 0
 
@@ -126,7 +135,7 @@ class TableSolution(FrozenFields):
     @property
     def gap(self) -> float:
         """By how much the best table may have less than this one, by proof."""
-        return self.distortion - self.lower
+        return self.value - self.lower
 
     @property
     def groups(self) -> npt.NDArray[np.int64]:
@@ -187,20 +196,21 @@ class TableSolution(FrozenFields):
 
     def _lines(self) -> list[tuple[str, str]]:
         lines = [("program", self.statement), ("records", f"{self.records:,}")]
+        less = "has less than" if self.budget is None else "within the budget tells less than"
         if self.counts is None:
-            return [*lines, ("proved", f"no release has less than {self.lower:.6g}")]
+            return [*lines, ("proved", f"no release {less} {self.lower:.6g}")]
         assert self.total is not None
-        lines += [
-            ("distortion", f"{self.distortion:.6g}, {float(self.total):,.12g} in all"),
-            ("proved", f"no table has less than {self.lower:.6g}"),
-        ]
+        lines.append(("distortion", f"{self.distortion:.6g}, {float(self.total):,.12g} in all"))
+        if self.leakage:
+            lines.append((self.leakage, f"{self.value:.6g}"))
+        lines.append(("proved", f"no table {less} {self.lower:.6g}"))
         if self.rounding is not None:
-            least = f"; no channel of x has less than {self.rounding.lower:.6g}"
+            least = f"; no channel of x {less} {self.rounding.lower:.6g}"
             least = "" if math.isnan(self.rounding.lower) else least
             lines.append(("rounds", f"a channel of x, each count by less than one{least}"))
         elif self.status != "proved optimal":
             nothing = self.claimed <= self.lower
-            text = "nothing more" if nothing else f"no table has less than {self.claimed:.6g}"
+            text = "nothing more" if nothing else f"no table {less} {self.claimed:.6g}"
             lines.append(("the solver claims", text))
         sizes = self.groups[self.groups > 0]
         lines.append(("groups", f"{len(sizes):,}, of {sizes.min():,} records or more"))
@@ -220,7 +230,7 @@ class TableSolution(FrozenFields):
         return "\n".join([head, *(f"  {line}" for line in aligned(self._lines()))])
 
     def __repr__(self) -> str:
-        ends = f"{self.distortion!r}, proved lower end {self.lower!r}"
+        ends = f"{self.value!r}, proved lower end {self.lower!r}"
         return f"TableSolution({self.title}, {self.status}, {ends})"
 
     def _repr_html_(self) -> str:

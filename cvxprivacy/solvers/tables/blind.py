@@ -3,18 +3,19 @@ r"""Whole counts that are blind to W: a channel of x alone, each of its counts r
 .. math::
    m(w, x, \hat x) \text{ whole}, \qquad |m(w, x, \hat x) - n(w, x)\, p(\hat x | x)| < 1
 
-First the channel: of least cost under every row with a *margin* of records, on the outputs that are
-*filled*.  Each record of a row then may be one off, and the margin leaves room for that.  Then the
+First the channel: of least cost, or of least leakage under a budget, under every row with a
+*margin* of records, on the outputs that are *filled*.  Each record of a row then may be one off,
+and the margin leaves room for that.  Then the
 rounding: an integer program over the fractional counts alone, under the rows themselves; of all
-roundings that satisfy them the one of least *random* cost, so that nothing but chance chooses what
-W was seen for.  Margins are tried from a half on, then less while there is room; letters of few
+roundings that satisfy them the one that is nearest to a *balanced draw* of the channel, so that
+nothing but chance chooses what W was seen for, and no group tells more by accident than it must.  Margins are tried from a half on, then less while there is room; letters of few
 expected records are closed, more of them while that is better.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,19 +28,25 @@ from cvxprivacy.solvers.tables.moves import (
     Booleans,
     Places,
     bounds_in_records,
+    budgeted,
+    distances,
     roundings,
     some_moves,
 )
 from cvxprivacy.solvers.tables.rounds import Answer, Judge, Rounds
+from cvxprivacy.solvers.tables.rows import TableRow
 from cvxprivacy.solvers.watch import Watch
 
 __all__ = ["Blind", "blind_table"]
+
+Draw = Callable[[FloatArray], Places]
 
 _MARGINS = (0.5, 0.75, 1.0, 2.0)  # records: what a rounded count is off by, and more
 _MARGIN = _MARGINS[0]
 _NARROWER = 2  # margins that are tried below the one that has a rounding, each half the way
 _SMALL = 10_000  # moves up to which margins are narrowed on each set of letters
 _WORSE = 2  # sets of letters, each smaller than the last, that are worse before the search ends
+_FEW = 1e-3  # expected records of a move that a law is rounded without
 _GAP = 0.5  # of a random cost, which need not be the least
 
 
@@ -65,6 +72,7 @@ def blind_table(
     x_of: Places,
     judge: Judge,
     chance: np.random.Generator,
+    draw: Draw,
     *,
     law: FloatArray | None = None,
     group: int = 1,
@@ -84,7 +92,10 @@ def blind_table(
     judge : callable
         As of :func:`~cvxprivacy.solvers.tables.rounds.least_table`.
     chance : numpy.random.Generator
-        Of the costs of roundings.
+        By which ties are broken.
+    draw : callable
+        A table (n, m) that is drawn of a channel's expected records (|X|, m), each count within one
+        of its expectation.
     law : ndarray, shape (|X|, m), optional
         p(x̂ | x) of the best channel of x: which letters are released, and the first moves.
     group : int
@@ -95,7 +106,7 @@ def blind_table(
         The clock.
     """
     watch = Watch() if watch is None else watch
-    search = _Search(program, n, x_of, judge, chance, law, group, apart, watch)
+    search = _Search(program, n, x_of, judge, chance, draw, law, group, apart, watch)
     best: Blind | None = None
     try:
         for blind in search.tables():
@@ -113,20 +124,22 @@ class _Search:
 
     def __init__(
         self, program: ChannelProgram, n: Places, x_of: Places, judge: Judge,
-        chance: np.random.Generator, law: FloatArray | None, group: int,
+        chance: np.random.Generator, draw: Draw, law: FloatArray | None, group: int,
         apart: FloatArray | None, watch: Watch,
     ) -> None:  # fmt: skip
         self.program, self.n, self.judge, self.chance = program, n, judge, chance
+        self.draw = draw
         self.group, self.watch, self.answer, self.x_of = group, watch, Answer(), x_of
         self.sizes = np.bincount(x_of, n).astype(float)
         share = n / self.sizes[x_of]
         shape = len(self.sizes), program.n
         self.spread: Any = sparse.csr_array((share, (x_of, np.arange(program.n))), shape=shape)
-        self.by_letter = program.cost(program.objectives[""])
+        self.by_letter, self.budget = distances(program), budgeted(program, n)
         self.costs: FloatArray = self.spread @ self.by_letter
         few = 1e-4 * float(self.costs[self.costs > 0].min(initial=1.0))
-        unit = float(self.costs.max()) or 1.0  # HiGHS's tolerances are of costs as they are
-        self.told_apart = (self.costs if apart is None else self.costs + few * apart) / unit
+        self.unit = float(self.costs.max()) or 1.0  # HiGHS's tolerances are of costs as they are
+        self.told_apart = (self.costs if apart is None else self.costs + few * apart) / self.unit
+        self.leaked = None if self.budget is None else TableRow.minimised(program)
         self.least, self.most = bounds_in_records(program, n)
         lower, upper = np.zeros(self.costs.shape), np.ones(self.costs.shape)
         if program.floor is not None:
@@ -148,8 +161,10 @@ class _Search:
         return sorted(level for count, level in released.items() if count > 1)
 
     def cost(self, blind: Blind) -> float:
-        """Return ⟨d, m⟩."""
-        return float((self.by_letter * blind.counts).sum())
+        """Return ⟨d, m⟩, or under a budget what leaks."""
+        if self.leaked is None:
+            return float((self.by_letter * blind.counts).sum())
+        return self.leaked.total(blind.counts)
 
     def tables(self) -> Iterator[Blind]:
         """Yield the tables that are tried: what needs no rounding, then by margins and letters."""
@@ -157,6 +172,12 @@ class _Search:
             yield blind
             if self.cost(blind) == 0:
                 return
+        if self.budget is not None and len(self.program.constraints) == 1 and self.group == 1:
+            some = np.where(self.near < _FEW, 0.0, self.near)  # a chance that hardly anyone has
+            some *= (self.sizes / some.sum(axis=1))[:, None]
+            law = self._rounded(some)  # there is nothing to leave a margin for
+            yield from () if law is None else (law,)
+            return
         best: tuple[float, float, float, float] | None = None  # cost, level, margins
         worse, small = 0, self.costs.size <= _SMALL
         for filled in self.levels:
@@ -200,12 +221,19 @@ class _Search:
     def _table(self, filled: float, margin: float) -> Blind | None:
         if self.watch.stopped or (expected := self._channel(filled, margin)) is None:
             return None
+        return self._rounded(expected)
+
+    def _rounded(self, expected: FloatArray) -> Blind | None:
+        """Return a rounding of expected counts (|X|, m) that satisfies all, by chance."""
         parts = self.spread.T @ expected
-        moves = roundings(parts, self.n, self.chance.random(parts.shape))
+        up = self.draw(expected) > np.floor(parts)
+        moves = roundings(parts, self.n, self.chance.random(parts.shape) - 2.0 * up)
         at = moves.source, moves.output
         moves.lower = np.maximum(moves.lower, self.least[at])
         moves.upper = np.minimum(moves.upper, self.most[at])
-        answer = Rounds(self.program, moves, group=self.group).run(self.watch, _GAP, self.judge)
+        spent = None if self.budget is None else self.by_letter[at]
+        rounds = Rounds(self.program, moves, group=self.group, budget=self.budget, spent=spent)
+        answer = rounds.run(self.watch, _GAP, self.judge)
         self.answer.rounds += answer.rounds
         self.answer.cuts += answer.cuts
         if answer.counts is None:
@@ -223,7 +251,8 @@ class _Search:
         )
         at = moves.source, moves.output
         moves.lower, moves.upper, moves.most = self.lower[at], self.upper[at], self.upper
-        rounds = Rounds(self.program, moves, margin=margin, elastic=True)
+        budget = None if self.budget is None else self.budget / self.unit
+        rounds = Rounds(self.program, moves, margin=margin, elastic=True, budget=budget)
         if self.group > 1:
             rounds.fill(self.group + margin)
         rounds.touch(self.spread.T @ (self.near / self.sizes.sum()))

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from fractions import Fraction
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +21,11 @@ from cvxprivacy.exact import FloatArray, rational
 from cvxprivacy.programs.channel import ChannelProgram
 
 __all__ = [
-    "Booleans", "Moves", "Places", "bounds_in_records", "every_move", "matched", "one_hamming",
-    "roundings", "some_moves",
+    "BUDGET", "Booleans", "Moves", "Places", "bounds_in_records", "budgeted", "distances",
+    "every_move", "matched", "one_hamming", "roundings", "some_moves",
 ]  # fmt: skip
+
+BUDGET = "budget"  # the row that bounds the distortion where something else is minimised
 
 ALL_MOVES = 100  # letters up to which every record may go everywhere
 _TARGETS = 40  # cheapest ones of a letter, beyond
@@ -40,7 +43,7 @@ class Moves:
     ----------
     source, output : ndarray of int, shape (columns,)
     cost, lower, upper : ndarray, shape (columns,)
-        Of a record, and how many there may be.
+        Of a record, and how many there may be; under a budget a cost is spent, not minimised.
     pool : ndarray of int, shape (columns,)
         Number of the sum that is kept: of a source's records, or of all like sources'.
     pools : ndarray, shape (sums,)
@@ -149,6 +152,18 @@ def matched(leave: Places, arrive: Places, apart: FloatArray | None) -> Places:
 # ---- every move, or letters that are pooled ----------------------------------------------
 
 
+def distances(program: ChannelProgram) -> FloatArray:
+    """Return d(s, x̂): what is minimised, or what a budget bounds."""
+    row = program.constraints.get(BUDGET)
+    return program.cost(program.objectives[""] if row is None else row.expression)
+
+
+def budgeted(program: ChannelProgram, n: Places) -> float | None:
+    """Return what n records may cost together, if there is such a bound."""
+    row = program.constraints.get(BUDGET)
+    return None if row is None else float(cast("Fraction", row.bound) * int(n.sum()))
+
+
 def one_hamming(program: ChannelProgram, home: Places) -> Places | None:
     """Return the pool of each letter where it costs the same wherever a record moves, else None.
 
@@ -167,18 +182,18 @@ def one_hamming(program: ChannelProgram, home: Places) -> Places | None:
     if (home < 0).any() or (program.ceiling is not None and (program.ceiling < 1).any()):
         return None
     stay = np.arange(program.m) == home[:, None]
-    costs = program.cost(program.objectives[""])
+    costs = distances(program)
     if costs[stay].any() or (costs[~stay] != costs.max()).any() or costs.max() <= 0:
         return None
     if program.floor is not None and program.floor[~stay].any():
         return None
     tables = [np.zeros((program.n, 1))]
-    for row in program.constraints.values():
-        tables.append(np.asarray(program.cost(row.expression)))
-        tables += [
-            (program.view_matrix(view).toarray() / program.mass).T
-            for view in row.expression.weights
-        ]
+    rows = {name: row.expression for name, row in program.constraints.items() if name != BUDGET}
+    if len(rows) < len(program.constraints):
+        rows[BUDGET] = program.objectives[""]
+    for row in rows.values():
+        tables.append(np.asarray(program.cost(row)))
+        tables += [(program.view_matrix(view).toarray() / program.mass).T for view in row.weights]
     together = np.concatenate(tables, axis=1)
     return np.unique(together, axis=0, return_inverse=True)[1].ravel().astype(np.int64)
 
@@ -201,7 +216,7 @@ def every_move(
     apart : ndarray, shape (n, m), optional
         How far letters and outputs are apart, where moves cost the same.
     """
-    costs = program.cost(program.objectives[""])
+    costs = distances(program)
     least, most = bounds_in_records(program, n)
     spread, sizes = sparse.eye_array(program.n, format="csr"), n.astype(float)
     pool = one_hamming(program, home)

@@ -4,9 +4,10 @@ r"""A table of whole counts m(s, x̂) by outer approximation: integer programs a
    \min ⟨d, m⟩ \quad\text{s.t.}\quad Σ_{\hat x} m(s, \hat x) = n(s), \quad m \text{ whole},
    \quad \text{the rows of a channel program at } m/N, \quad Σ_s m(s, \hat x) ∈ \{0\} ∪ [k, ∞).
 
-Rows are the program's own.  First rounds are of the continuous relaxation; its prices tell which
-moves that were left out could make a better table, and those are let in.  The integer programs are
-HiGHS's, and so is their bound.
+Rows are the program's own.  Under a budget ⟨d, m⟩ ≤ N D the leakage is minimised, by its epigraph:
+Σ t(x̂) over tangents N α F ≤ t.  First rounds are of the continuous relaxation; its prices tell
+which moves that were left out could make a better table, and those are let in.  The integer
+programs are HiGHS's, and so is their bound.
 """
 
 from __future__ import annotations
@@ -24,7 +25,15 @@ from scipy import sparse
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.solvers.tables.integer_program import IntegerProgram
-from cvxprivacy.solvers.tables.moves import Booleans, Moves, Places, every_move
+from cvxprivacy.solvers.tables.moves import (
+    BUDGET,
+    Booleans,
+    Moves,
+    Places,
+    budgeted,
+    distances,
+    every_move,
+)
 from cvxprivacy.solvers.tables.rows import TableRow
 from cvxprivacy.solvers.watch import Watch
 
@@ -34,6 +43,7 @@ _logger = logging.getLogger("cvxprivacy.tables")
 _NEAR = 1e-7  # records by which a row may be broken before it is cut: HiGHS is asked for 1e-9
 _TIGHTER = 1e-6  # records by which a row is tightened first that holds in floats and not exactly
 _TIGHTEST = 1e-5  # beyond which nothing is claimed: a table might be cut off
+_FLAT = 1e-6  # relatively: what tangents of the objective have to gain, for more of them
 _RELAXED = 100  # rounds of the relaxation at most
 _ROUNDS = 400
 _SHARED = 2  # tangents for each value of W that all outputs have
@@ -91,18 +101,25 @@ class Rounds:
         its records are apart.
     elastic : bool
         Whether a row of an output may be broken, at a cost beyond all others.
+    budget : float, optional
+        What all moves may cost together; what the program's objective leaks is minimised.
+    spent : ndarray, shape (columns,), optional
+        What counts for the budget, if that is not the moves' cost, which then is minimised.
     """
 
     def __init__(
         self, program: ChannelProgram, moves: Moves, *,
         group: int = 1, margin: float = 0.0, elastic: bool = False,
+        budget: float | None = None, spent: FloatArray | None = None,
     ) -> None:  # fmt: skip
         self.program, self.moves, self.group, self.margin = program, moves, group, margin
         self.total, self.outputs = float(moves.pools.sum()), moves.outputs.tolist()
         self.highs = highs = IntegerProgram()
-        self.columns = highs.add_columns(moves.cost, moves.lower, moves.upper) + np.arange(
-            len(moves.source)
-        )
+        leaks = budget is not None and spent is None
+        cost = np.zeros(len(moves.cost)) if leaks else moves.cost
+        self.leaked: TableRow | None = None  # what is minimised, if that is no cost
+        first = highs.add_columns(cost, moves.lower, moves.upper)
+        self.columns = first + np.arange(len(moves.source))
         self.unpaid = _UNPAID * max(float(moves.costs.max()), 1.0) if elastic else None
         self.slacks: list[int] = []
         self.empty: int | None = None  # first column of z(x̂)
@@ -117,8 +134,8 @@ class Rounds:
             highs.add_row(size, size, self.columns[on], np.ones(len(on)))
         if group > 1:
             self._grouped()
-        self.names = list(program.constraints)
-        self.rows = [TableRow(program, row) for row in program.constraints.values()]
+        stated = {name: row for name, row in program.constraints.items() if name != BUDGET}
+        self.names, self.rows = list(stated), [TableRow(program, row) for row in stated.values()]
         self.epigraphs: dict[int, int] = {}  # first columns of t(x̂) ≥ N α F, by number of the row
         self.bounded: dict[tuple[int, int], tuple[int, float]] = {}  # HiGHS's rows, and bounds
         self.off: dict[tuple[int, int], float] = {}  # records by which rows were tightened
@@ -126,6 +143,14 @@ class Rounds:
         self.cuts = 0
         for number, row in enumerate(self.rows):
             self._state(number, row)
+        if budget is not None:
+            self.names.append(BUDGET)
+            costs = moves.cost if spent is None else spent
+            number = highs.add_row(-highs.inf, budget, self.columns, costs)
+            self.of_all.append((number, moves.costs))
+            self.bounded[len(self.rows), -1] = number, budget
+        if leaks:
+            self._minimised()
 
     # ---- rows ----------------------------------------------------------------------------
 
@@ -198,14 +223,26 @@ class Rounds:
             costs, high = costs / scale, high / scale
             places, values = self.columns, costs[moves.source, moves.output]
             if row.weights:
-                free = np.where(np.isin(np.arange(m), self.outputs), highs.inf, 0.0)
-                first = highs.add_columns(np.zeros(m), -free, free)
-                self.epigraphs[number], more = first, first + np.arange(m)
-                highs.free += more.tolist()
+                self.epigraphs[number] = first = self._epigraph(0.0)
+                more = first + np.arange(m)
                 places, values = np.append(places, more), np.append(values, np.full(m, 1 / scale))
             place = highs.add_row(high if exact else -highs.inf, high, places, values)
             self.of_all.append((place, costs))
             self.bounded[number, -1] = place, high
+
+    def _minimised(self) -> None:
+        """State the epigraph of what the program's objective leaks, as one row more."""
+        self.leaked = TableRow.minimised(self.program)
+        self.epigraphs[len(self.rows)] = self._epigraph(1.0)
+        self.rows.append(self.leaked)
+
+    def _epigraph(self, cost: float) -> int:
+        """Add a free column t(x̂) for each output that there are moves to; return the first."""
+        m, highs = self.program.m, self.highs
+        free = np.where(np.isin(np.arange(m), self.outputs), highs.inf, 0.0)
+        first = highs.add_columns(np.full(m, cost), -free, free)
+        highs.free += (first + np.arange(m)).tolist()
+        return first
 
     def _masses(self, x: FloatArray) -> FloatArray:
         """Return u(s, x̂), shape (n, m), as rows see it."""
@@ -220,12 +257,26 @@ class Rounds:
         """Add the tangent of each row that a solution breaks, and return how many there are."""
         u, before = self._masses(x), self.cuts
         for number, row in enumerate(self.rows):
-            if row.weights and not row.forbids_all:
+            if row is not self.leaked and row.weights and not row.forbids_all:
                 if (epigraph := self.epigraphs.get(number)) is None:
                     self._cut_each(number, row, u)
                 else:
                     self._cut_sum(number, row, u, epigraph, x)
         return self.cuts - before
+
+    def steepen(self, x: FloatArray) -> int:
+        """Add the tangents of what is minimised that a solution is below, and count them."""
+        if self.leaked is None:
+            return 0
+        before, number = self.cuts, self.rows.index(self.leaked)
+        self._cut_sum(number, self.leaked, self._masses(x), self.epigraphs[number], x)
+        return self.cuts - before
+
+    def cost(self, counts: Places) -> float:
+        """Return what is minimised, of whole counts (n, m)."""
+        if self.leaked is None:
+            return float((self.moves.costs * counts).sum())
+        return self.leaked.total(counts)
 
     def touch(self, u: FloatArray) -> None:
         """Add the tangents at some masses u(s, x̂), shape (n, m), near which the optimum may be.
@@ -319,9 +370,14 @@ class Rounds:
         """
         u, before = self._masses(x), self.cuts
         filled = u.sum(axis=0) > 0
-        for number, row in enumerate(self.rows):
-            name = self.names[number]
-            if name not in broken or row.row.sense == "==" or row.forbids_all:
+        for number, name in enumerate(self.names):
+            if name not in broken:
+                continue
+            if name == BUDGET:
+                self._tightened(number, -1, None)
+                continue
+            row = self.rows[number]
+            if row.row.sense == "==" or row.forbids_all:
                 continue
             if not row.row.per_output:
                 self._tightened(number, -1, None)
@@ -354,7 +410,8 @@ class Rounds:
         The links of a move to its group are left out: they would pay no less.
         """
         prices, moves = self.highs.prices, self.moves
-        reduced: FloatArray = moves.costs - prices[: len(moves.pools), None]
+        of_objective = moves.costs if self.leaked is None else np.zeros(moves.costs.shape)
+        reduced: FloatArray = of_objective - prices[: len(moves.pools), None]
         for y, stated in enumerate(self.of_output):
             paid = [(row, by_source) for row, by_source in stated if prices[row]]
             if paid:
@@ -408,6 +465,7 @@ class Rounds:
         ndarray, or None
             The columns of the solution, if it came to that and breaks no row.
         """
+        before = -math.inf
         for number in range(_RELAXED):
             x, solved, bound = self.highs.solve(watch)
             if x is None or not solved:
@@ -416,6 +474,9 @@ class Rounds:
             if self.moves.left_out is not None:  # by prices, which are gone once a row is added
                 self.reduced = self._priced()
             added, worthwhile = self.cut(x), self._worthwhile()
+            if bound - before > _FLAT * abs(bound):
+                added += self.steepen(x)
+            before = bound
             answer.rounds, answer.cuts = answer.rounds + 1, self.cuts
             self._tell(watch, f"round {number + 1}: relaxed, {bound:g}, {added} cuts")
             if not worthwhile:
@@ -450,8 +511,8 @@ class Rounds:
         return answer
 
     def _run(self, watch: Watch, gap: float, judge: Judge, answer: Answer) -> None:
-        costs, shape = self.moves.costs, (self.program.n, self.program.m)
-        best = math.inf if answer.counts is None else float((costs * answer.counts).sum())
+        shape = self.program.n, self.program.m
+        best = math.inf if answer.counts is None else self.cost(answer.counts)
         self.relax(watch, answer)
         coarse = max(gap, _COARSE)
         for number in range(_ROUNDS):
@@ -464,26 +525,28 @@ class Rounds:
                     continue
                 answer.infeasible = answer.counts is None
                 return
-            added = 0 if x is None else self.cut(x)
+            added, steeper = (0, 0) if x is None else (self.cut(x), self.steepen(x))
             answer.rounds, answer.cuts = answer.rounds + 1, self.cuts
-            line = f"round {number + 1}: whole numbers, bound {bound:g}, {added} cuts, {best:g}"
+            line = f"round {number + 1}: whole numbers, {bound:g} to {best:g}, {added} cuts"
             self._tell(watch, line)
             if not added and x is not None:
                 counts = self.moves.table(x[self.columns], shape)
                 if counts is None or not self._filled(counts):
                     _logger.debug("round %d: HiGHS's solution is no table", number + 1)
                     return
-                broken, cost = judge(counts), float((costs * counts).sum())
+                broken, cost = judge(counts), self.cost(counts)
                 if broken is not None:
                     if not self.tighten(x, broken):
                         return  # it would be the same again
                 elif cost <= best:
                     best, answer.counts, self.highs.start = cost, counts, x
                 if broken is None and solved:
-                    if best - bound > coarse * abs(best) + _NEAR:
+                    near = best - bound <= coarse * abs(best) + _NEAR
+                    if not (near or steeper):
                         return  # HiGHS says that it is optimal, and is not
-                    answer.finished = coarse <= gap or best - bound <= gap * best
-                    coarse = gap if coarse / 100 < max(gap, _FINE) else coarse / 100
+                    answer.finished = near and (coarse <= gap or best - bound <= gap * best)
+                    if near:
+                        coarse = gap if coarse / 100 < max(gap, _FINE) else coarse / 100
             if answer.finished and self._cheaper(best, answer.claimed):
                 answer.finished = False  # some move that was left out may make a better table
             elif answer.finished or left_out is None:
@@ -534,7 +597,8 @@ def least_table(
     Parameters
     ----------
     program : ChannelProgram
-        Least cost under rows and entry bounds, without auxiliaries.
+        Least cost under rows and entry bounds, without auxiliaries; or least leakage, with a row
+        ``BUDGET`` that bounds the cost.
     n : ndarray of int, shape (n,)
         Records of each letter.
     home : ndarray of int, shape (n,)
@@ -553,7 +617,7 @@ def least_table(
         The clock.
     """
     watch = Watch() if watch is None else watch
-    costs = program.cost(program.objectives[""])
+    costs, budget = distances(program), budgeted(program, n)
     together = np.zeros((program.n, program.m), np.int64)  # the cheapest table of one group
     together[:, int((n @ costs).argmin())] = n
     first = together if judge(together) is None else None
@@ -562,14 +626,16 @@ def least_table(
     unit = float(costs.max()) or 1.0  # HiGHS's tolerances are of costs as they are
     moves.cost, moves.costs = moves.cost / unit, moves.costs / unit
     try:
-        rounds = Rounds(program, moves, group=group)
+        at_most = None if budget is None else budget / unit
+        rounds = Rounds(program, moves, group=group, budget=at_most)
         if law is not None:
             rounds.touch(law * program.mass[:, None])
     except KeyboardInterrupt:
         watch.interrupted = True
         return Answer(first)
     answer = rounds.run(watch, gap, judge, first=first)
-    answer.claimed *= unit
+    if budget is None:
+        answer.claimed *= unit
     if answer.counts is not None and answer.counts is not first:
         answer.counts = rounds.nearest(answer.counts)
     return answer

@@ -8,6 +8,7 @@ hold (Duran and Grossmann 1986).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 
 import numpy as np
 
@@ -40,6 +41,11 @@ class TableRow:
         numbers = [self.cost, self.bound, *self.weights.values()]
         self.alike = all((each == each[..., :1]).all() for each in numbers)  # of all outputs
 
+    @classmethod
+    def minimised(cls, program: ChannelProgram) -> TableRow:
+        """Return the objective as a row, of whatever bound."""
+        return cls(program, Constraint(program.objectives[""], "<=", Fraction(0)))
+
     def values(self, u: FloatArray, outputs: Places) -> FloatArray:
         """Return what each of some outputs contributes, u of shape (n, outputs)."""
         value: FloatArray = (self.cost[:, outputs] * u).sum(axis=0)
@@ -48,6 +54,11 @@ class TableRow:
             leaked = measure.value(self.shares[view] @ u, reference) * self.program.unit(view)
             value = value + weight[outputs] * leaked
         return value
+
+    def total(self, counts: Places) -> float:
+        """Return the sum over all outputs, times the records, at whole counts (n, m)."""
+        outputs, records = np.flatnonzero(counts.sum(axis=0)), int(counts.sum())
+        return float(self.values(counts[:, outputs] / records, outputs).sum() * records)
 
     def tangents(self, u: FloatArray, outputs: Places) -> FloatArray:
         """Return coefficients (n, outputs) of rows ≤ the row itself that are equal to it at u."""
