@@ -424,7 +424,24 @@ def _statement(problem: TableProblem) -> str:
     if problem.budget is None:
         return f"min E d(X, X̂)  s.t.  {', '.join(rules)}"
     leaked = _leaked(problem) or "I(W; X̂)"
-    return f"min {leaked}  s.t.  E d(X, X̂) ≤ {problem.budget:g}, {', '.join(rules)}"
+    return f"min {leaked}  s.t.  E d(X, X̂) ≤ {float(problem.budget):g}, {', '.join(rules)}"
+
+
+def _in_the_way(problem: TableProblem, answer: Answer) -> tuple[str, ...]:
+    """Say what the nearest table breaks, where HiGHS says that none satisfies all."""
+    if answer.nearest is None:
+        return ()
+    outputs, sizes = problem.relaxed.alphabet.outputs, answer.nearest.sum(axis=0)
+    lines = []
+    for name, verdict in _verdicts(problem, answer.nearest).items():
+        if verdict.holds:
+            continue
+        broken = np.flatnonzero(sizes if verdict.broken is None else verdict.broken & (sizes > 0))
+        first = int(broken[sizes[broken].argmin()])
+        groups = f"{len(broken):,} of {np.count_nonzero(sizes):,} groups"
+        least = f"the least of {sizes[first]:,} released as {outputs[first]!r}"
+        lines.append(f"{name}: {groups}, {least}")
+    return tuple(lines)
 
 
 def _leaked(problem: TableProblem) -> str:
@@ -449,12 +466,13 @@ def _solution(
         "units": problem.units, "records": records, "law": source.joint,
         "lower": rounded_down(least),
         "claimed": -math.inf if problem.blind else answer.claimed / records + objective.constant,
-        "budget": problem.budget, "leakage": _leaked(problem),
+        "budget": None if problem.budget is None else float(problem.budget),
+        "leakage": _leaked(problem),
         "relaxed": solved, "rounds": answer.rounds, "cuts": answer.cuts, "rounding": blind,
     }  # fmt: skip
     if answer.counts is None:
         status = "infeasible by the solver's claim" if answer.infeasible else "stopped"
-        return TableSolution(status=status, **how)
+        return TableSolution(status=status, in_the_way=_in_the_way(problem, answer), **how)
     counts, total = answer.counts, _total(problem, answer.counts)
     value, proved = total / records, total == least * records
     if problem.leakage is not None:

@@ -50,11 +50,10 @@ def balanced(
     w, count = _groups(values, len(rows))
     cells, of_record = np.unique(w * laws.shape[0] + rows, return_inverse=True)
     sizes = np.bincount(of_record, minlength=len(cells))
-    cell, y, counts = balanced_counts(laws, cells, sizes, count, fresh.below("rounding"))
-    order = np.argsort(cell, kind="stable")
-    outputs = np.repeat(y[order], counts[order])
+    flow = _Flow(laws, cells, sizes, count)
+    flow.make_whole(fresh.below("rounding"))
     # an order of 104 bits, whose ties are as rare as guesses
-    return dealt(of_record, outputs, fresh(len(rows), names, each=2))
+    return dealt(of_record, flow.outputs(), fresh(len(rows), names, each=2))
 
 
 def balanced_counts(
@@ -195,6 +194,12 @@ class _Flow:
         up = [(cell, y, self._part[edge] // DENOMINATOR) for cell, y, edge in self._entries]
         cell, y, count = np.array([*self._least, *up], np.int64).reshape(-1, 3).T
         return cell, y, count
+
+    def outputs(self) -> Numbers:
+        """Return what records get, cell by cell, as often as it is counted."""
+        cell, y, count = self.counts()
+        order = np.argsort(cell, kind="stable")
+        return np.repeat(y[order], count[order])
 
 
 def _nonzero(laws: Any, s: int) -> Iterator[tuple[int, int]]:

@@ -77,6 +77,8 @@ class TableSolution(FrozenFields):
         Of the mean distortion, where the leakage is minimised.
     leakage : str
         The measure that is minimised, if that is not I(W; X̂).
+    in_the_way : tuple of str
+        Without a table: the criteria that the nearest one breaks, and where.
     verdicts : dict of str to Verdict
         Each criterion on the counts, decided exactly.
     relaxed : Solution or None
@@ -124,6 +126,7 @@ class TableSolution(FrozenFields):
     value: float = math.nan
     budget: float | None = None
     leakage: str = ""
+    in_the_way: tuple[str, ...] = ()
     rounds: int = 0
     cuts: int = 0
 
@@ -198,7 +201,8 @@ class TableSolution(FrozenFields):
         lines = [("program", self.statement), ("records", f"{self.records:,}")]
         less = "has less than" if self.budget is None else "within the budget tells less than"
         if self.counts is None:
-            return [*lines, ("proved", f"no release {less} {self.lower:.6g}")]
+            ways = [("the nearest table breaks", way) for way in self.in_the_way]
+            return [*lines, ("proved", f"no release {less} {self.lower:.6g}"), *ways]
         assert self.total is not None
         lines.append(("distortion", f"{self.distortion:.6g}, {float(self.total):,.12g} in all"))
         if self.leakage:

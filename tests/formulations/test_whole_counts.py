@@ -81,8 +81,8 @@ def satisfies(joint, margin, group=1, keep_margin=False, **numbers):
     return informed <= numbers.get("cap", math.inf)
 
 
-def least_by_enumeration(counts, d, **wanted):
-    """Return the least total over all tables: record by record, states are N(w, x̂)."""
+def tables_by_enumeration(counts, d):
+    """Return the least total of each N(w, x̂) that there is: record by record."""
     shape = len(counts), d.shape[1]
     states = {bytes(np.zeros(shape, np.int8)): 0}
     for w, x in np.argwhere(counts > 0).tolist():
@@ -95,13 +95,17 @@ def least_by_enumeration(counts, d, **wanted):
                     place, dearer = bytes(joint), cost + int(d[x, y])
                     after[place] = min(dearer, after.get(place, dearer))
             states = after
+    ordered = sorted(states.items(), key=lambda state: state[1])
+    return [(np.frombuffer(key, np.int8).reshape(shape).astype(int), cost) for key, cost in ordered]
+
+
+def least_by_enumeration(counts, d, **wanted):
+    """Return the least total over all tables."""
     margin = counts.sum(axis=0)
-    costs = [
-        cost
-        for key, cost in sorted(states.items(), key=lambda state: state[1])
-        if satisfies(np.frombuffer(key, np.int8).reshape(shape).astype(int), margin, **wanted)
-    ]
-    return costs[0] if costs else None
+    costs = (
+        c for joint, c in tables_by_enumeration(counts, d) if satisfies(joint, margin, **wanted)
+    )
+    return next(costs, None)
 
 
 def random_case(seed):
@@ -560,6 +564,17 @@ def test_without_a_table_it_says_so():
     refused(lambda: table.groups, "table")
 
 
+def test_what_stands_in_the_way_is_said():
+    """A floor keeps four of five ill people where one more than is allowed is ill."""
+    source = cpv.DiscreteSource.from_counts([[5, 3, 3], [1, 1, 0]], x=["a", "b", "c"])
+    rules = [cpv.DeltaDisclosure(0.6), cpv.KeepProbability(0.5)]
+    table = cpv.WholeCounts(source, cpv.hamming(3), rules, encoder="wx").solve()
+    assert table.status == "infeasible by the solver's claim"
+    [way] = table.in_the_way
+    assert way == "delta_disclosure: 1 of 3 groups, the least of 2 released as 'c'"
+    assert f"the nearest table breaks  {way}" in str(table)
+
+
 def test_what_no_release_satisfies_is_infeasible_by_proof():
     source = cpv.DiscreteSource.from_counts(COUNTS)
     rules = [cpv.KeepProbability(0.9), cpv.DeltaDisclosure(0.1)]
@@ -611,6 +626,97 @@ def test_cvxpy_has_the_same_optimum(wanted):
     program.solve(solver="HIGHS")
     assert program.value == pytest.approx(problem.solve().distortion, abs=1e-6)
     assert {"counts", "smallest_group"} <= {c.label for c in program.constraints}
+
+
+# ---- the least leakage under a budget ----------------------------------------------------
+
+
+def leaked(joint, kind):
+    """Return what N(w, x̂) leaks, by the definition."""
+    law = joint / joint.sum()
+    prior, sizes = law.sum(axis=1, keepdims=True), law.sum(axis=0)
+    law, sizes = law[:, sizes > 0], sizes[sizes > 0]
+    apart = law / sizes - prior
+    if kind == "mi":
+        there = law > 0
+        return float((law[there] * np.log2((law / (prior * sizes))[there])).sum())
+    if kind == "tv":
+        return float((sizes * np.abs(apart).sum(axis=0)).sum() / 2)
+    return float((sizes * (apart**2 / prior).sum(axis=0)).sum())
+
+
+MEASURES = {"mi": None, "tv": cpv.leakage.TotalVariation(), "chi2": cpv.leakage.ChiSquared()}
+
+
+@pytest.mark.parametrize("kind", MEASURES)
+@pytest.mark.parametrize("seed", some_at_length(range(100), 4))
+def test_leaks_least_of_all_tables_within_the_budget(seed, kind):
+    counts, d, wanted = random_case(seed)
+    budget = Fraction(seed % 4, 7)
+    rules = asked(**{k: v for k, v in wanted.items() if k != "group"})
+    rules += grouped(wanted.get("group", 1))
+    margin, records = counts.sum(axis=0), int(counts.sum())
+    least = min(
+        (leaked(joint, kind) for joint, cost in tables_by_enumeration(counts, d)
+         if cost <= budget * records and satisfies(joint, margin, **wanted)),
+        default=None,
+    )  # fmt: skip
+    source = cpv.DiscreteSource.from_counts(counts)
+    how = {"budget": budget, "leakage": MEASURES[kind], "encoder": "wx"}
+    try:
+        table = cpv.WholeCounts(source, d.astype(float), rules, **how).solve()
+    except cpv.InfeasibleError:
+        assert least is None
+        return
+    if least is None:
+        assert table.status == "infeasible by the solver's claim"
+        return
+    assert table.status in ("proved optimal", "optimal by the solver's claim")
+    assert table.total <= budget * records
+    assert table.value == pytest.approx(least, abs=1e-9, rel=2e-6)
+    assert table.value == pytest.approx(leaked(table.joint, kind), abs=1e-12)
+    assert table.lower <= least + 1e-12
+    assert table.claimed <= least + 1e-6
+
+
+@pytest.mark.parametrize("seed", some_at_length(range(60), 4))
+def test_a_blind_table_is_within_the_budget_and_rounds_a_channel(seed):
+    counts, d, _ = random_case(seed)
+    source, budget = cpv.DiscreteSource.from_counts(5 * counts), Fraction(1, 7)
+    problem = cpv.WholeCounts(source, d.astype(float), budget=budget)
+    assert problem.blind
+    table = problem.solve(seed=np.random.default_rng(seed))
+    check_blind(table, source)
+    assert table.status in ("feasible", "proved optimal")
+    assert table.total <= budget * table.records
+    assert table.lower <= table.value == pytest.approx(leaked(table.joint, "mi"), abs=1e-12)
+    assert table.lower <= table.rounding.lower + 1e-9
+
+
+def test_where_w_is_told_by_x_nothing_is_rounded():
+    """Of a confidential key the counts of x alone are the least of all tables."""
+    source = cpv.DiscreteSource.from_counts(np.diag([3, 2, 4]))
+    problem = cpv.WholeCounts(source, cpv.hamming(3), budget=Fraction(2, 9))
+    table = problem.solve()
+    assert not problem.blind
+    reached = tables_by_enumeration(np.diag([3, 2, 4]), 1 - np.eye(3, dtype=int))
+    least = min(leaked(joint, "mi") for joint, moved in reached if moved <= 2)
+    assert table.total <= 2
+    assert table.value == pytest.approx(least, rel=2e-6)
+
+
+def test_what_is_no_budget_of_a_table_is_refused():
+    source, d = cpv.DiscreteSource.from_counts(COUNTS), cpv.hamming(4)
+    refused(lambda: cpv.WholeCounts(source, d, budget=-0.1), "budget", value=-0.1)
+    refused(lambda: cpv.WholeCounts(source, d, leakage=cpv.leakage.ChiSquared()), "leakage")
+    refused(lambda: cpv.WholeCounts(source, d, budget=0.1, leakage="tv"), "leakage")
+
+
+def test_at_ctrl_c_or_in_no_time_a_budget_has_a_table():
+    source = cpv.DiscreteSource.from_counts(COUNTS)
+    table = cpv.WholeCounts(source, cpv.hamming(4), budget=0.9, encoder="wx").solve(time_limit=1e-9)
+    assert table.counts is None or table.distortion <= 0.9
+    assert table.lower >= 0
 
 
 # ---- blind tables ------------------------------------------------------------------------

@@ -5,11 +5,11 @@ r"""Whole counts that are blind to W: a channel of x alone, each of its counts r
 
 First the channel: of least cost, or of least leakage under a budget, under every row with a
 *margin* of records, on the outputs that are *filled*.  Each record of a row then may be one off,
-and the margin leaves room for that.  Then the
-rounding: an integer program over the fractional counts alone, under the rows themselves; of all
-roundings that satisfy them the one that is nearest to a *balanced draw* of the channel, so that
-nothing but chance chooses what W was seen for, and no group tells more by accident than it must.  Margins are tried from a half on, then less while there is room; letters of few
-expected records are closed, more of them while that is better.
+and the margin leaves room for that.  Then the rounding: an integer program over the fractional
+counts alone, under the rows themselves; of all roundings that satisfy them the one that is nearest
+to a *balanced draw* of the channel, so that nothing but chance chooses what W was seen for, and no
+group tells more by accident than it must.  Margins are tried from a half on, then less while there
+is room; letters of few expected records are closed, more of them while that is better.
 """
 
 from __future__ import annotations

@@ -73,6 +73,8 @@ class Answer:
         Whether the last program was solved to the gap that was asked for.
     infeasible : bool
         Whether HiGHS says that there is no table.
+    nearest : ndarray of int, shape (n, m), or None
+        Then a table that breaks rows of outputs alone, by few records.
     rounds, cuts : int
         Programs that were solved, and rows that were added.
     """
@@ -81,6 +83,7 @@ class Answer:
     claimed: float = -math.inf
     finished: bool = False
     infeasible: bool = False
+    nearest: Places | None = None
     rounds: int = 0
     cuts: int = 0
 
@@ -193,6 +196,7 @@ class Rounds:
             entry = sparse.csr_array(([-1.0], ([0], [row])), shape=(1, row + 1))
             cost = np.array([self.unpaid])
             self.slacks.append(self.highs.add_columns(cost, 0.0, self.highs.inf, entry))
+            self.highs.free.append(self.slacks[-1])
         return row
 
     def fill(self, least: float) -> None:
@@ -554,6 +558,18 @@ class Rounds:
             if answer.finished:
                 return
 
+    def least_broken(self, watch: Watch) -> Places | None:
+        """Return a table that breaks the rows of outputs by as few records as it can, about."""
+        shape = self.program.n, self.program.m
+        self.relax(watch, Answer())
+        for _ in range(_RELAXED):
+            x, _, _ = self.highs.solve(watch, integral=True, gap=_COARSE)
+            if x is None or watch.stopped:
+                return None
+            if not self.cut(x):
+                return self.moves.table(x[self.columns], shape)
+        return None
+
     def nearest(self, counts: Places) -> Places:
         """Return the same table with moves of one cost to the nearest outputs."""
         if self.moves.apart is None or self.moves.stays is None or self.highs.start is None:
@@ -625,8 +641,8 @@ def least_table(
     moves = every_move(program, n, home, support, apart)
     unit = float(costs.max()) or 1.0  # HiGHS's tolerances are of costs as they are
     moves.cost, moves.costs = moves.cost / unit, moves.costs / unit
+    at_most = None if budget is None else budget / unit
     try:
-        at_most = None if budget is None else budget / unit
         rounds = Rounds(program, moves, group=group, budget=at_most)
         if law is not None:
             rounds.touch(law * program.mass[:, None])
@@ -634,6 +650,11 @@ def least_table(
         watch.interrupted = True
         return Answer(first)
     answer = rounds.run(watch, gap, judge, first=first)
+    if answer.infeasible and not watch.stopped:
+        again = every_move(program, n, home, support, apart)
+        again.cost, again.costs = again.cost / unit, again.costs / unit
+        elastic = Rounds(program, again, group=group, elastic=True, budget=at_most)
+        answer.nearest = elastic.least_broken(watch)
     if budget is None:
         answer.claimed *= unit
     if answer.counts is not None and answer.counts is not first:
