@@ -474,10 +474,15 @@ def _solution(
         status = "infeasible by the solver's claim" if answer.infeasible else "stopped"
         return TableSolution(status=status, in_the_way=_in_the_way(problem, answer), **how)
     counts, total = answer.counts, _total(problem, answer.counts)
+    joint = np.zeros((len(source.w), alphabet.m))
+    places = alphabet.w_support[alphabet.w_of]
+    for atoms, masses in zip(places, alphabet.law, strict=True):
+        np.add.at(joint, atoms, masses[:, None] * counts / problem._records[:, None])
     value, proved = total / records, total == least * records
     if problem.leakage is not None:
         value = Fraction(objective.total(counts) / records + objective.constant)
-        proved = problem.leakage.divergence and np.count_nonzero(counts.sum(axis=0)) == 1
+        independent = joint * records == np.outer(joint.sum(axis=1), joint.sum(axis=0))
+        proved = problem.leakage.divergence and "w" in alphabet.encoder_inputs and independent.all()
     claimed = answer.finished and how["claimed"] > -math.inf
     status = "optimal by the solver's claim" if claimed else "feasible"
     labels = [alphabet.inputs[i] for i in alphabet.support.tolist()]
@@ -485,10 +490,6 @@ def _solution(
         counts, inputs=labels, outputs=alphabet.outputs, schema=source.schema,
         encoder=alphabet.encoder,
     )  # fmt: skip
-    joint = np.zeros((len(source.w), alphabet.m))
-    places = alphabet.w_support[alphabet.w_of]
-    for atoms, masses in zip(places, alphabet.law, strict=True):
-        np.add.at(joint, atoms, masses[:, None] * counts / problem._records[:, None])
     return TableSolution(
         status="proved optimal" if proved else status, counts=counts, joint=joint,
         total=total, value=float(value), channel=channel,
