@@ -130,9 +130,9 @@ class Catalogued(click.Command):
     "--time-limit",
     type=float,
     metavar="SECONDS",
-    help="Seconds after which no further step is begun.  What is best by then is released, with "
-    "the enclosure that is proved of it: status loose, exit code 5.  The first Ctrl-C does the "
-    "same.",
+    help="Seconds after which no further step is begun, of the proof and of the table's counts "
+    "together.  What is best by then is released, with the enclosure that is proved of it: status "
+    "loose, exit code 5.  The first Ctrl-C does the same.",
 )
 @shared.file(
     "--out", "The released table; without it nothing is drawn, and the release is only priced."
