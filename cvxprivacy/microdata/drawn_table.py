@@ -349,8 +349,8 @@ def _refuse_another(frame: Any, source: DiscreteSource) -> None:
     """Refuse a table other than the one that a source was counted from, without drawing."""
     assert source.schema is not None
     assert source.records is not None
-    letters, most = (source.w, source.x), source.records
-    counted = DiscreteSource.from_schema(frame, source.schema, letters, most=most)
+    letters = source.w, source.x, *(() if source.z is None else (source.z,))
+    counted = DiscreteSource.from_schema(frame, source.schema, letters, most=source.records)
     _refuse_other_records(counted.records or 0, counted.joint, source)
 
 

@@ -114,6 +114,13 @@ def test_another_table_is_refused_before_counts_are_designed_or_drawn(monkeypatc
         cpv.release_table(asked, table.assign(ill="plague"), **how)
 
 
+def test_side_information_that_nobody_uses_is_no_obstacle():
+    table = people(200).assign(town=["a", "b"] * 100)
+    released = cpv.release_table(posed(table, side="town"), table, seed=1, ensure="table")
+    assert released.designed is not None
+    assert released.frame["town"].equals(table["town"])
+
+
 @pytest.mark.parametrize(("encoder", "programs"), [("x", 1), ("wx", 0)])
 def test_the_law_is_solved_once(encoder, programs, monkeypatch):
     """And bounds what it bounded: a program that differs is solved anew."""
