@@ -130,9 +130,9 @@ class Catalogued(click.Command):
     "--time-limit",
     type=float,
     metavar="SECONDS",
-    help="Seconds after which no further step is begun.  What is best by then is released, with "
-    "the enclosure that is proved of it: status loose, exit code 5.  The first Ctrl-C does the "
-    "same.",
+    help="Seconds after which no further step is begun, of the proof and of the table's counts "
+    "together.  What is best by then is released, with the enclosure that is proved of it: status "
+    "loose, exit code 5.  The first Ctrl-C does the same.",
 )
 @shared.file(
     "--out", "The released table; without it nothing is drawn, and the release is only priced."
@@ -221,13 +221,22 @@ def release(
 @click.argument("channel", type=click.Path())
 @click.argument("table", type=click.Path())
 @shared.file("--out", "The released table.", required=True)
+@click.option(
+    "--ensure",
+    type=click.Choice(["table"]),
+    help="Let this table keep each --criterion: its groups are merged so that the fewest records "
+    "change, and if no merging helps the exit code is 3.  It needs the confidential column.",
+)
+@shared.criterion("NAME[=NUMBER[:MEASURE]]", "What the table must satisfy, as of `release`.")
+@shared.units
 @shared.as_json()
 @shared.force
 @shared.drawn
 @shared.reads_tables
 def apply(
     channel: str, table: str, out: str, reading: dict[str, Any], seed: int,
-    row_id: str | None, draw: str,
+    row_id: str | None, draw: str, ensure: str | None,
+    criterion: list[tuple[str, dict[str, Any]]], units: str,
 ) -> None:  # fmt: skip
     """Send TABLE through a CHANNEL that `release --channel` kept: next month's table.
 
@@ -242,6 +251,9 @@ def apply(
 
     refuse_unwritable({"out": out}, table, channel)
     output_format(table, out)
+    if bool(ensure) != bool(criterion):
+        remedy = "pass --ensure table and each --criterion together"
+        raise InputError("--ensure", "a table is judged by what is asked of it", remedy)
     kept = Channel.load(channel)
     if kept.schema is None:
         problem = "the channel does not know a table's columns"
@@ -257,13 +269,20 @@ def apply(
     counted = draw == "balanced" or kept.schema.missing == "drop"  # records, as they were at first
     if counted and {*kept.schema.sensitive} <= {*opened.header}:
         used = list(dict.fromkeys([*kept.schema.sensitive, *used]))
-    drawn = write_all([released_output(opened, kept, out, used, seed, row_id, draw)])["out"]
     merged = [MERGED] if isinstance(kept, MergedChannel) else []
     unchecked = [] if kept.drawn_jointly else [UNCHECKED]  # it releases the table that was counted
+    facts: dict[str, Any] = {}
+    lines: list[str] = []
+    if ensure:
+        from cvxprivacy.cli.ensuring import DECIDED, mended
+
+        kept, facts, lines = mended(kept, opened, criterion, seed, row_id, draw, units)
+        unchecked = [DECIDED]
+    drawn = write_all([released_output(opened, kept, out, used, seed, row_id, draw)])["out"]
     drawn["notes"] = [*drawn["notes"], *merged, *unchecked]
     notes = [f"note: {note}" for note in drawn["notes"]]
-    text = "\n".join([f"{out}: {records_drawn(drawn)}", *notes])
-    say({"table": table, "channel": channel, "out": out, **drawn}, text)
+    text = "\n".join([f"{out}: {records_drawn(drawn)}", *lines, *notes])
+    say({"table": table, "channel": channel, "out": out, **drawn, **facts}, text)
 
 
 # ---- everything that may be asked for ----------------------------------------------------

@@ -17,7 +17,14 @@ from cvxprivacy.cli.exits import CODES, arguments
 from cvxprivacy.cli.house import House
 from cvxprivacy.cli.outputs import Output, progress, refuse_unwritable, steps, write_all
 from cvxprivacy.cli.recodings import chosen, mapping_files, recoded, recoded_text
-from cvxprivacy.cli.report import relaxed, report, report_text, with_checks, with_copied
+from cvxprivacy.cli.report import (
+    MERGED_BEYOND,
+    relaxed,
+    report,
+    report_text,
+    with_checks,
+    with_copied,
+)
 from cvxprivacy.cli.statement import (
     of_table,
     problem_data,
@@ -162,10 +169,11 @@ class Releasing:
         if self.targets["out"] is not None:
             together = self.options["draw"] == "balanced" or self.ensure == "table"
             frame = in_memory(self.frame) if together else self.frame
+            limit = self.options["time_limit"]
             self.drawn = DrawnTable.of(
                 self.problem, self.solution, frame, seed=self.seed, row_id=self.row_id,
                 source=self.source, ensure=self.ensure, draw=self.options["draw"],
-                of_table=self.of_table, time_limit=self.options["time_limit"],
+                of_table=self.of_table, time_limit=limit and max(limit - self.seconds, 0.0),
             )  # fmt: skip
 
     def write(self) -> None:
@@ -384,4 +392,6 @@ def _population_facts(document: dict[str, Any], risk: PopulationRisk | None) -> 
         f"the optimum and the proof are of the {risk.records[0]:,} records that the channel was "
         f"designed on; all {sum(risk.records):,} go through it, and the risk after is of all"
     )
-    return {**document, "population": risk.document(), "notes": [*document["notes"], note]}
+    merged = [MERGED_BEYOND] if "merged" in document else []
+    notes = [*document["notes"], note, *merged]
+    return {**document, "population": risk.document(), "notes": notes}

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CONSTANT",
+    "MERGED_BEYOND",
     "proved",
     "records_drawn",
     "relaxed",
@@ -48,6 +49,10 @@ REPORTED = (
 CONSTANT = (
     "every record is released as one and the same group: the key became a constant, and tells "
     "nothing of anybody"
+)
+MERGED_BEYOND = (
+    "the bound of the population's risk is of the channel before groups were merged: which are "
+    "merged was chosen by looking at all records, those held out too, and no bound covers that"
 )
 _ROUNDED = 1e-12  # what two sums of floats may be apart
 
@@ -306,6 +311,10 @@ def with_checks(
     if drawn.designed is not None:
         facts["designed"] = _designed(drawn.designed)
         facts["notes"].append(facts["designed"]["words"])
+    if drawn.undesigned is not None:
+        why = drawn.undesigned
+        facts["undesigned"] = {"reason": why.reason, "words": why.words}
+        facts["notes"].append(why.words)
     facts["notes"] += _drawn_notes(drawn, kept="channel" in document["files"])
     return facts
 

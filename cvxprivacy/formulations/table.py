@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.additive import AdditiveCost
+from cvxprivacy.certificates.certificate import refuse_other
 from cvxprivacy.certificates.sums import rounded_down
 from cvxprivacy.criteria.base import Criterion
 from cvxprivacy.criteria.counts import Cells, Counts, Verdict, is_whole
@@ -97,7 +98,7 @@ class TableProblem(Restatable):
 
     def solve(
         self, *, gap: float = 1e-6, time_limit: float | None = None, verbose: bool = False,
-        seed: int | np.random.Generator | None = None,
+        seed: int | np.random.Generator | None = None, law: Solution | None = None,
     ) -> TableSolution:  # fmt: skip
         """Find the best table, and prove what can be proved of it.
 
@@ -111,19 +112,26 @@ class TableProblem(Restatable):
             Print the steps of the convex program, and the rounds, on standard error.
         seed : int or numpy.random.Generator, optional
             Of the rounding of a blind table; by default the system's own randomness.
+        law : Solution, optional
+            Of the problem that is ``law``, if that has been solved.
 
         Raises
         ------
         InfeasibleError
             If no release satisfies the criteria, by proof.
+        InputError
+            For a ``law`` of another problem.
         """
         gap, watch = number(gap, "gap"), Watch(time_limit, verbose=bool(verbose))
+        if law is not None:
+            refuse_other(law.certificate, self.law, "law")
         blind, grouping = None, self._grouping()
         answer = Answer() if grouping is None else Answer(grouping, finished=True)
         if self.blind:  # what only bounds it comes last
             chance = Draws(seed).generator("rounding")
-            answer, blind = self._rounded(self._proved(self.law, watch), chance, watch)
-        solved = self._proved(self.relaxed, watch)
+            answer, blind = self._rounded(law or self._proved(self.law, watch), chance, watch)
+        of_all = law if self.relaxed is self.law else None
+        solved = of_all or self._proved(self.relaxed, watch)
         if not self.blind and grouping is None and not watch.stopped:
             answer = least_table(
                 self.relaxed.program, self._records, self._home, self._broken,

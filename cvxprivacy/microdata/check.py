@@ -62,6 +62,8 @@ def asked(
 def as_typed(rules: Mapping[str, Criterion], of_table: Sequence[Criterion]) -> dict[str, Criterion]:
     """Return criteria of a problem by name, those of a table in place of what is asked of a law.
 
+    Those of which the law is asked nothing come last.
+
     Parameters
     ----------
     rules : mapping of str to Criterion
@@ -73,6 +75,8 @@ def as_typed(rules: Mapping[str, Criterion], of_table: Sequence[Criterion]) -> d
         place = next((i for i, each in enumerate(left) if each.relaxation == rule), None)
         stated = rule if place is None else left.pop(place)
         typed[untaken(name if place is None else stated.name, typed)] = stated
+    for stated in left:
+        typed[untaken(stated.name, typed)] = stated
     return typed
 
 

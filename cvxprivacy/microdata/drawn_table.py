@@ -21,17 +21,17 @@ import numpy as np
 from cvxprivacy.additive import AdditiveCost, Cost, Part
 from cvxprivacy.certificates.certificate import refuse_other
 from cvxprivacy.criteria import Criterion
+from cvxprivacy.criteria.base import criteria_listed
 from cvxprivacy.criteria.counts import Counts
 from cvxprivacy.errors import BrokenTableError, InputError
 from cvxprivacy.exact import rational
 from cvxprivacy.extras import nw
 from cvxprivacy.formulations.channel import ChannelProblem
-from cvxprivacy.formulations.minimum_distortion import MinimumDistortion
-from cvxprivacy.formulations.whole_counts import WholeCounts
 from cvxprivacy.frozen import frozen
 from cvxprivacy.microdata.check import Check, as_typed, asked, lines_of
 from cvxprivacy.microdata.merging import Merging, merging
 from cvxprivacy.microdata.released_law import CountedLaw, ReleasedLaw, law_of
+from cvxprivacy.microdata.table_design import Undesigned, whole_counts
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.one_symbol import SLACK
 from cvxprivacy.programs.alphabet import Alphabet
@@ -41,6 +41,7 @@ from cvxprivacy.results.informed import Informed, informed_by_table
 from cvxprivacy.results.recount import other_records, table_record
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.results.table import TableSolution
+from cvxprivacy.solvers.watch import Watch
 from cvxprivacy.tables.nearness import steps_apart
 from cvxprivacy.validation import one_of
 
@@ -69,6 +70,8 @@ class DrawnTable:
         Of the table before groups were merged, where some were.
     designed : TableSolution or None
         The whole counts that are released, where the table was designed and not drawn.
+    undesigned : Undesigned or None
+        Why it was drawn, where ``ensure="table"`` asked for the other.
     of_table : tuple of Criterion
         Criteria that no law satisfies, as k-anonymity, which the table is to satisfy.
     frame : frame or None
@@ -107,6 +110,7 @@ class DrawnTable:
     frame: Any = None
     designed: TableSolution | None = None
     of_table: tuple[Criterion, ...] = ()
+    undesigned: Undesigned | None = None
 
     @classmethod
     def of(
@@ -168,32 +172,39 @@ class DrawnTable:
             raise InputError("solution", wrong, remedy)
         kept = with_values(problem, frame)
         how: dict[str, Any] = {"seed": seed, "row_id": row_id, "draw": draw}
-        counts = drawn_counts(channel, kept, problem.source, **how)
-        source = problem.source if source is None else source
-        if counts.total != source.records:
-            wrong = f"{counts.total:,} records, where the source has {source.records:,}"
-            raise InputError("frame", wrong, "pass the table that the source was counted from")
-        _refuse_other_cells(counts, source)
-        drawn = cls(problem, solution, counts, source, of_table=tuple(of_table))
+        of_all = problem.source if source is None else source
+
+        def drawn_by(some: Channel) -> DrawnTable:
+            counts = drawn_counts(some, kept, problem.source, **how)
+            _refuse_other_records(counts.total, counts.letters, of_all)
+            return cls(problem, solution, counts, of_all, of_table=tuple(of_table))
+
         if ensure == "law":
-            return drawn
-        designed = None
-        if source is problem.source and draw == "independent" and not _streamed(frame):
-            counted = whole_counts(problem, of_table, seed=seed, time_limit=time_limit)
-            if counted is not None and counted.channel is not None:
-                tally = drawn_counts(counted.channel, kept, problem.source, **how)
-                designed = replace(drawn, counts=tally, designed=counted)
-                if counted.status != "feasible":
+            return drawn_by(channel)
+        designed, why = None, _without_design(of_all is not problem.source, draw, frame)
+        if why is None:
+            _refuse_another(frame, of_all)  # before counts are designed for minutes
+            counted = whole_counts(problem, of_table, solution, seed=seed, time_limit=time_limit)
+            if isinstance(counted, Undesigned):
+                why = counted
+            else:
+                assert counted.channel is not None
+                designed = replace(drawn_by(counted.channel), designed=counted)
+                if counted.status != "feasible" or counted.budget is not None:
                     return designed
         try:
-            mended = drawn._mended()
+            mended = drawn_by(channel)._mended()
         except BrokenTableError:
             if designed is None:
                 raise
             return designed
+        if designed is None:
+            return replace(mended, undesigned=why)
+        if designed.distortion <= mended.distortion:
+            return designed
         # a table of one group may be all that was met
-        cheaper = designed is not None and designed.distortion <= mended.distortion
-        return designed if designed is not None and cheaper else mended
+        dearer = Undesigned("dearer", {"designed": float(designed.distortion)})
+        return replace(mended, undesigned=dearer)
 
     def _mended(self) -> DrawnTable:
         """Return the table with groups merged until none breaks a criterion."""
@@ -315,48 +326,14 @@ class DrawnTable:
         return "\n".join(lines_of(check.document() for check in self.checks))
 
 
-def _streamed(frame: Any) -> bool:
-    """Tell whether a frame comes batch by batch, while whole counts need it at once."""
-    return isinstance(nw.from_native(frame, pass_through=True), nw.LazyFrame)
-
-
-_SECONDS = 120.0  # for whole counts, unless a limit is typed
-_CELLS = 600  # key letters up to which whole counts are designed blind to W, in a minute
-
-
-def whole_counts(
-    problem: ChannelProblem,
-    of_table: Sequence[Criterion],
-    *,
-    seed: int,
-    time_limit: float | None = None,
-) -> TableSolution | None:
-    """Return whole counts of least distortion under a problem's criteria; None where none come.
-
-    A budget, several laws, weights and criteria of the randomisation itself are not of counts.
-
-    Parameters
-    ----------
-    problem : ChannelProblem
-    of_table : sequence of Criterion
-        Of the table alone.
-    seed : int
-        Of the rounding.
-    time_limit : float, optional
-        Seconds.
-    """
-    if type(problem) is not MinimumDistortion or problem.source.weighted:
-        return None
-    rules = list(as_typed(problem._criteria(), of_table).values())
-    how: dict[str, Any] = {"encoder": problem.encoder, "units": problem.units}
-    try:
-        table = WholeCounts(problem.source, problem.alphabet.d, rules, **how)
-    except InputError:  # what counts do not take: the table is drawn
-        return None
-    if table.blind and len(problem.source.x) > _CELLS:
-        return None
-    solution = table.solve(seed=seed, time_limit=_SECONDS if time_limit is None else time_limit)
-    return None if solution.counts is None else solution
+def _without_design(part: bool, draw: str, frame: Any) -> Undesigned | None:
+    """Return why whole counts are not even tried, whatever is asked of the table."""
+    if part:
+        return Undesigned("part")
+    if draw != "independent":
+        return Undesigned(draw)
+    streamed = isinstance(nw.from_native(frame, pass_through=True), nw.LazyFrame)
+    return Undesigned("streamed") if streamed else None
 
 
 def with_values(problem: ChannelProblem, frame: Any) -> Any:
@@ -368,10 +345,20 @@ def with_values(problem: ChannelProblem, frame: Any) -> Any:
     return schema.counted_records(frame)
 
 
-def _refuse_other_cells(counts: DrawnCounts, source: DiscreteSource) -> None:
-    """Refuse a table of other records, though they be as many."""
-    counted = np.zeros(source.joint.shape)
-    np.add.at(counted, (counts.w_at, counts.x_at), counts.masses)
+def _refuse_another(frame: Any, source: DiscreteSource) -> None:
+    """Refuse a table other than the one that a source was counted from, without drawing."""
+    assert source.schema is not None
+    assert source.records is not None
+    letters = source.w, source.x, *(() if source.z is None else (source.z,))
+    counted = DiscreteSource.from_schema(frame, source.schema, letters, most=source.records)
+    _refuse_other_records(counted.records or 0, counted.joint, source)
+
+
+def _refuse_other_records(records: int, counted: np.ndarray, source: DiscreteSource) -> None:
+    """Refuse a table of more or fewer records, or of others, by masses (w, x)."""
+    if records != source.records:
+        wrong = f"{records:,} records, where the source has {source.records:,}"
+        raise InputError("frame", wrong, "pass the table that the source was counted from")
     apart = np.abs(counted / counted.sum() - source.joint / source.joint.sum())
     if apart.max() > SLACK:  # of shares: any record of fewer than 1 / SLACK tells
         w, x = np.unravel_index(apart.argmax(), apart.shape)
@@ -427,6 +414,8 @@ def release_table(
     row_id: Any = None,
     ensure: str = "law",
     draw: str = "independent",
+    criteria: Sequence[Criterion] = (),
+    time_limit: float | None = None,
 ) -> DrawnTable:
     """Release a table by the optimal channel, and check what was drawn.
 
@@ -448,6 +437,13 @@ def release_table(
         drawn one are merged until it breaks no criterion and no cap.
     draw : {"independent", "balanced"}
         As of :meth:`cvxprivacy.Channel.apply`: balanced counts hardly scatter.
+    criteria : sequence of Criterion
+        What the table is to satisfy besides the problem's own, with ``ensure="table"``: those that
+        no law satisfies, such as :class:`KAnonymity`.  What such a criterion asks of a law, as
+        :class:`RecordEntropy` does of the same k, is the problem's to state.
+    time_limit : float, optional
+        Seconds for the problem, if it is to be solved, and whole counts together; of these 120 by
+        default.
 
     Returns
     -------
@@ -470,9 +466,34 @@ def release_table(
     >>> released = cpv.release_table(problem, table, seed=1, ensure="table")
     >>> released.holds, released.checks[0].table
     (True, 3.0)
+
+    Groups of three are asked of the table alone:
+
+    >>> problem = cpv.MinimumDistortion(source, cpv.hamming(source.x), [])
+    >>> rules = [cpv.KAnonymity(3)]
+    >>> released = cpv.release_table(problem, table, seed=1, ensure="table", criteria=rules)
+    >>> released.holds, released.checks[0].stated, released.designed.status
+    (True, 'KAnonymity(3)', 'proved optimal')
     """
-    solved = problem.solve() if solution is None else solution
+    rules = _of_tables(criteria, ensure)
+    watch = Watch(time_limit)
+    solved = problem.solve(time_limit=time_limit) if solution is None else solution
     how: dict[str, Any] = {"seed": seed, "row_id": row_id, "draw": draw}
-    drawn = DrawnTable.of(problem, solved, frame, **how, ensure=ensure)
+    left = None if time_limit is None else watch.left
+    asked_for: dict[str, Any] = {"ensure": ensure, "of_table": rules, "time_limit": left}
+    drawn = DrawnTable.of(problem, solved, frame, **how, **asked_for)
     released = drawn.channel.apply(with_values(problem, frame), **how)
     return replace(drawn, frame=released)
+
+
+def _of_tables(criteria: Sequence[Criterion], ensure: str) -> tuple[Criterion, ...]:
+    """Return criteria of tables; refuse those of a law, and where a table is to satisfy none."""
+    rules = criteria_listed(criteria)
+    for i, rule in enumerate(rules):
+        if not rule.of_table:
+            remedy = "state it in the problem"
+            raise InputError("criteria", f"{rule!r} is of a law, too", remedy, where=i)
+        if ensure == "law":
+            remedy = 'pass ensure="table", or ask the law for RecordEntropy'
+            raise InputError("criteria", f"{rule!r} is of a table, and no law keeps it", remedy)
+    return rules

@@ -50,6 +50,13 @@ class Merging:
     places: npt.NDArray[np.int64]
     moves: list[tuple[Any, Any, int]]
 
+    @classmethod
+    def of(cls, counts: DrawnCounts, places: npt.NDArray[np.int64]) -> Merging:
+        """Return the merging of a drawn table's outputs by the places of what they become."""
+        sizes, outputs = counts.sizes.tolist(), counts.outputs
+        moved = ((y, to) for y, to in enumerate(places.tolist()) if to != y and sizes[y])
+        return cls(places, [(outputs[y], outputs[to], sizes[y]) for y, to in moved])
+
     @property
     def records(self) -> int:
         """How many records are released otherwise than they were drawn."""
@@ -102,13 +109,7 @@ def merging(
     if left or exceeded:
         names = over or [repr(rule) for rule in letters if not groups.keeps(rule)]
         raise BrokenTableError(int((groups.sizes > 0).sum()), names)
-    places, sizes = groups.places, counts.sizes
-    moves = [
-        (counts.outputs[y], counts.outputs[to], int(sizes[y]))
-        for y, to in enumerate(places)
-        if to != y and sizes[y]
-    ]
-    return Merging(places, moves)
+    return Merging.of(counts, groups.places)
 
 
 class _Groups:

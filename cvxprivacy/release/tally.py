@@ -98,6 +98,11 @@ class DrawnCounts(FrozenFields):
         """Masses of (x, x̂), shape (|X|, |X̂|): a table, which few letters have room for."""
         return self._summed(self.x_at, self.y_at, (len(self.x), len(self.outputs)))
 
+    @property
+    def letters(self) -> npt.NDArray[Any]:
+        """Masses of (w, x), shape (|W|, |X|)."""
+        return self._summed(self.w_at, self.x_at, (len(self.w), len(self.x)))
+
     def _summed(self, rows: Places, columns: Places, shape: tuple[int, int]) -> npt.NDArray[Any]:
         sums = np.zeros(shape, self.masses.dtype)
         np.add.at(sums, (rows, columns), self.masses)

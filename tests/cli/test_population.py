@@ -150,3 +150,20 @@ def test_an_audit_with_weights(here):
     refused(*roles, "--weights", "weight", pieces=("--weights", "'weight'", "'w'"))
     refused(*roles, "--weights", "note", pieces=("weights", "note"))
     say("audit", "w.csv", "t.csv", *roles[2:], "--weights", "w", code=2)
+
+
+def test_of_groups_that_were_merged_the_population_is_told_no_bound(here):
+    asked = ("--sensitive", "ill", "--key", "age,sex", "--bins", "age=5", "--criterion",
+             "TCloseness=0.02", "--holdout", 0.5, "--seed", 1, "--no-untouched")  # fmt: skip
+    files = ("--out", "o.csv", "--report", "r.json")
+    drawn = report("release", "t.csv", *asked, *files, code=None)
+    assert not any("before groups were merged" in note for note in drawn["notes"])
+    merged = report("release", "t.csv", *asked, *files, "--force", "--ensure", "table", code=None)
+    assert merged["merged"]["groups"]
+    assert any(note.startswith("the bound of the population's risk") for note in merged["notes"])
+    facts = json.loads(Path("r.json").read_text())
+    assert any("those held out too" in text for text in facts["cautions"])
+    [row] = [row for row in facts["found"] if row["name"] == "In the population, proved"]
+    assert row["value"].endswith("of the channel before groups were merged")
+    [row] = [row for row in facts["found"] if row["name"] == "The table"]
+    assert row["value"] == merged["undesigned"]["words"]

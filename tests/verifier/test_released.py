@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import csv
+import itertools
 import json
 import random
 from pathlib import Path
 
 import pytest
 
+from benchmarks.released_tables import campaign
 from cvxprivacy_verifier import released
 from cvxprivacy_verifier.released import recounted
 from tests.cli.runner import people, refused, report, rows, say, write
@@ -66,6 +68,15 @@ def test_random_tables_are_as_the_package_says(seed, criteria, how, here):
     for line, check in zip(outcome.lines[1:], document["checks"], strict=True):
         holds = {True: "holds", False: "broken"}[check["table"]["holds"]]
         assert line.startswith(f"{check['criterion']}: {holds}")
+
+
+@pytest.mark.long
+def test_random_tables_of_a_campaign_are_as_their_reports_say():
+    """Whole counts of both encoders and mended draws are among them."""
+    cases = [*itertools.islice(campaign(0), 12)]
+    assert [case for case in cases if case.problems] == []
+    kinds = {case.kind.partition(":")[0] for case in cases}
+    assert {"whole counts, blind", "whole counts, encoder wx", "mended"} <= kinds
 
 
 def test_bands_groups_weights_and_what_is_asked_of_both(here):

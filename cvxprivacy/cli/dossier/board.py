@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cvxprivacy.cli.dossier.provenance import Facts
 from cvxprivacy.cli.dossier.tables import FEWEST, Drawn, worst_group
 from cvxprivacy.cli.dossier.words import rounded
-from cvxprivacy.cli.report import CONSTANT
+from cvxprivacy.cli.report import CONSTANT, MERGED_BEYOND
 from cvxprivacy.microdata.check import Check
 from cvxprivacy.text import cells, upwards
 from cvxprivacy_verifier.wording import many
@@ -179,7 +179,8 @@ def found_rows(document: Mapping[str, Any], solution: Solution, drawn: Drawn) ->
         rows[f"Expected distortion, on {law['name']}"] = f"{law['distortion']:.4g}"
     if bound := document.get("population"):
         words = f"at most {upwards(bound['upper'])} {units}, at {bound['level']:.0%}"
-        rows["In the population, proved"] = words
+        before_merging = ", of the channel before groups were merged" * ("merged" in document)
+        rows["In the population, proved"] = words + before_merging
     if drawn.audit is not None:
         rows["Smallest released group"] = _smallest(drawn.audit)
         rows["Greatest divergence of a group"] = worst_group(drawn.audit)
@@ -190,6 +191,8 @@ def found_rows(document: Mapping[str, Any], solution: Solution, drawn: Drawn) ->
             f"{solution.lower:.6g} within what was asked of it; one attains {solution.upper:.6g}"
         )
         return [{"name": name, "value": value} for name, value in rows.items()]
+    if undesigned := document.get("undesigned"):
+        rows["The table"] = undesigned["words"]
     rows["Optimality"] = (
         f"{solution.status}: within what was asked no release does better than "
         f"{solution.lower:.6g}; "
@@ -248,6 +251,7 @@ def cautions(
         "bias": source.biased,
         "population": population
         and f"{upwards(population['upper'])} {population['units']}, at {population['level']:.0%}",
+        "merged beyond": population and "merged" in document,
     }
     return [
         *document["advice"],
@@ -271,4 +275,5 @@ _CAUTIONS = {
     "bias": "the records are so few for their cells that much of the measured risk is bias",
     "population": "the channel was designed on a part of the records: the optimum and its proof "
     "are of that part; of the population it is proved that the released key tells at most {}",
+    "merged beyond": MERGED_BEYOND,
 }
