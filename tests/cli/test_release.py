@@ -275,8 +275,16 @@ def test_whole_counts_are_designed_stored_and_released_again(encoder, here):
     assert "counted again, and as report.json says" in say(*again).out
 
 
+def test_a_budget_and_groups_are_kept_by_the_table(here):
+    asked = ("--criterion", "KAnonymity=25", "--budget", 0.3, "--ensure", "table")
+    summary = report("release", "t.csv", *RARE, *asked, "--seed", 1, "--out", "o.csv")
+    assert "undesigned" not in summary
+    assert {check["standing"] for check in summary["checks"]} == {"holds"}
+    assert min(Counter((row["age"], row["sex"]) for row in rows("o.csv")).values()) >= 25
+
+
 @pytest.mark.parametrize(("how", "why"), [
-    (("--draw", "balanced"), "balanced"), (("--budget", 0.3), "budget"),
+    (("--draw", "balanced"), "balanced"),
     (("--holdout", 0.5, "--ensure", "table"), "part"), (("--time-limit", 1e-4), "no time"),
 ])  # fmt: skip
 def test_groups_of_k_where_the_table_is_drawn(how, why, here):
