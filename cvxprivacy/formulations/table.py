@@ -105,7 +105,8 @@ class TableProblem(Restatable):
         Parameters
         ----------
         gap : float
-            Of the distortion, relatively, at which HiGHS may stop.
+            Of the distortion, relatively, at which HiGHS may stop; of a leakage relatively or in
+            its own unit, whichever is more.
         time_limit : float, optional
             Seconds; then, or at Ctrl-C, the best table so far is returned.
         verbose : bool

@@ -20,6 +20,8 @@ from cvxprivacy.results.table import TableSolution
 __all__ = ["Undesigned", "whole_counts"]
 
 _SECONDS = 120.0  # for whole counts, unless a limit is typed
+_GAP = 1e-6  # of the distortion, relatively
+_LEAKED = 1e-4  # of what leaks, relatively or in its unit
 _CELLS = 600  # key letters up to which whole counts are designed blind to W, in a minute
 
 _REASONS = {
@@ -105,7 +107,8 @@ def whole_counts(
     if limit <= 0:
         return Undesigned("no time")
     law = solution if solution.certificate.proves(table.law) else None
-    counted = table.solve(seed=seed, time_limit=limit, law=law)
+    gap = _GAP if table.budget is None else _LEAKED
+    counted = table.solve(seed=seed, time_limit=limit, law=law, gap=gap)
     if counted.counts is not None:
         return counted
     if counted.status.startswith("infeasible"):

@@ -76,7 +76,9 @@ def test_a_budget_is_kept_by_the_table(encoder):
     check = next(check for check in drawn.checks if check.budget)
     assert check.holds
     assert drawn.designed.lower <= drawn.designed.value
-    changed = (drawn.frame[["age", "sex"]].astype(str) != released_letters(problem, table)).any(axis=1)
+    changed = (drawn.frame[["age", "sex"]].astype(str) != released_letters(problem, table)).any(
+        axis=1
+    )
     assert changed.sum() <= 90
 
 

@@ -39,7 +39,6 @@ class IntegerProgram:
         self.solver = quiet_highs(
             primal_feasibility_tolerance=1e-9,
             mip_feasibility_tolerance=1e-9,
-            mip_abs_gap=0.0,
             threads=1,
         )
         self.free: list[int] = []
@@ -81,15 +80,19 @@ class IntegerProgram:
         return int(self.solver.getNumRow()) - 1
 
     def solve(
-        self, watch: Watch, *, integral: bool = False, gap: float = 0.0
+        self, watch: Watch, *, integral: bool = False, gap: float = 0.0, slack: float = 0.0
     ) -> tuple[FloatArray | None, bool, float]:
-        """Return the solution, if there is one, whether it is optimal, and the solver's bound."""
+        """Return the solution, if there is one, whether it is optimal, and the solver's bound.
+
+        Optimal to a relative ``gap`` or an absolute ``slack``, of whole numbers.
+        """
         kinds, states = self._highs.HighsVarType, self._highs.HighsModelStatus
         count = self.solver.getNumCol()
         kind = np.full(count, kinds.kInteger if integral else kinds.kContinuous)
         kind[self.free] = kinds.kContinuous
         self.solver.changeColsIntegrality(count, np.arange(count, dtype=np.int32), kind)
         self.solver.setOptionValue("mip_rel_gap", gap)
+        self.solver.setOptionValue("mip_abs_gap", slack)
         if integral:
             self.solver.clearSolver()  # a basis of the relaxation has made false optima of it
         if integral and self.start is not None:

@@ -499,7 +499,7 @@ class Rounds:
         ----------
         watch : Watch
         gap : float
-            Of the cost, relatively.
+            Of the cost, relatively; of what leaks also in its unit per record.
         judge : callable
             Which outputs of a table (n, m) break a criterion, decided exactly; None where all hold.
         first : ndarray of int, shape (n, m), optional
@@ -518,11 +518,11 @@ class Rounds:
         shape = self.program.n, self.program.m
         best = math.inf if answer.counts is None else self.cost(answer.counts)
         self.relax(watch, answer)
-        coarse = max(gap, _COARSE)
+        coarse, slack = max(gap, _COARSE), 0.0 if self.leaked is None else gap * self.total
         for number in range(_ROUNDS):
             if watch.stopped:
                 return
-            x, solved, bound = self.highs.solve(watch, integral=True, gap=coarse)
+            x, solved, bound = self.highs.solve(watch, integral=True, gap=coarse, slack=slack)
             left_out = self.moves.left_out
             if self.highs.infeasible:
                 if left_out is not None and self._open(left_out):
@@ -545,10 +545,11 @@ class Rounds:
                 elif cost <= best:
                     best, answer.counts, self.highs.start = cost, counts, x
                 if broken is None and solved:
-                    near = best - bound <= coarse * abs(best) + _NEAR
+                    near = best - bound <= max(coarse * abs(best), slack) + _NEAR
                     if not (near or steeper):
                         return  # HiGHS says that it is optimal, and is not
-                    answer.finished = near and (coarse <= gap or best - bound <= gap * best)
+                    enough = best - bound <= max(gap * best, slack)
+                    answer.finished = near and (coarse <= gap or enough)
                     if near:
                         coarse = gap if coarse / 100 < max(gap, _FINE) else coarse / 100
             if answer.finished and self._cheaper(best, answer.claimed):
