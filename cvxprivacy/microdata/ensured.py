@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from cvxprivacy.criteria import Criterion
 from cvxprivacy.criteria.counts import Counts, Verdict
@@ -91,7 +92,8 @@ def ensured(
     source = DiscreteSource.from_schema(frame, schema)
     outputs, kept = channel.outputs, schema.counted_records(frame)
     counts = drawn_counts(channel, kept, source, seed=seed, row_id=row_id, draw=draw)
-    same = np.array([[x == y for y in outputs] for x in source.x])
+    place = {label: y for y, label in enumerate(outputs)}
+    same = np.array([[place.get(x, -1)] for x in source.x]) == np.arange(len(outputs))
     how: Any = {"encoder": channel.encoder, "units": units}
     alphabet = Alphabet(source, Distortion(1.0 - same, outputs=outputs), **how)
     before = _verdicts(counts, criteria, alphabet)
@@ -101,7 +103,8 @@ def ensured(
             raise InputError("criteria", wrong, "leave it out: it is the channel's to promise")
     costs = counts.moves.T @ ~same
     stays = np.arange(len(outputs))
-    drawn = Ensured(channel, counts, before, before, Merging.of(counts, stays), int(costs.trace()))
+    stay = Merging.of(counts, stays)
+    drawn = Ensured(channel, counts, before, before, stay, _changed(counts, same))
     if all(verdict.holds for verdict in before):
         return drawn
     steps = steps_apart(source.x, outputs, schema, source.levels)
@@ -130,10 +133,15 @@ def ensured(
         counts=after,
         verdicts=verdicts,
         merging=merged,
-        changed=int(costs[stays, merged.places].sum()),
+        changed=_changed(after, same),
         lower=None if least is None else least.lower,
         optimal=least is not None and least.optimal,
     )
+
+
+def _changed(counts: DrawnCounts, same: npt.NDArray[np.bool_]) -> int:
+    """Return how many records are released as another letter than their own."""
+    return int(counts.records[~same[counts.x_at, counts.y_at]].sum())
 
 
 def _verdicts(

@@ -37,6 +37,7 @@ __all__ = ["LeastMerging", "least_merging"]
 
 _FEW = 1e-4  # of the least cost: what tells mergings of one cost apart
 _GAP = 1e-6
+_GROUPS = 400  # of which a program over all pairs takes a minute
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,8 @@ def least_merging(
 ) -> LeastMerging | None:  # fmt: skip
     """Return the merging of least cost; None for criteria that are not of W and x̂ alone.
 
+    Of many groups only the lower end, and of very many nothing.
+
     Parameters
     ----------
     counts : DrawnCounts
@@ -84,7 +87,8 @@ def least_merging(
     InfeasibleError
         If none satisfies the criteria, by proof.
     """
-    if any(rule.of_table and not isinstance(rule, KAnonymity) for rule in criteria):
+    of_table = any(rule.of_table and not isinstance(rule, KAnonymity) for rule in criteria)
+    if of_table or (counts.sizes > 0).sum() > _GROUPS:
         return None
     problem = _Problem(counts, criteria, costs, units)
     if not problem.takes_all:
