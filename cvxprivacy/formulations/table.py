@@ -77,7 +77,10 @@ class TableProblem(Restatable):
 
     @cached_property
     def blind(self) -> bool:
-        """Whether criteria or what is minimised are about W, which counts may not look at."""
+        """Whether criteria or what is minimised are about W, which counts may not look at.
+
+        Where each x has one value of W, any counts are those of a channel of x.
+        """
         if self.encoder != "x" or (np.count_nonzero(self.source.law, axis=0) <= 1).all():
             return False
         rules = (rule for each in self.law.program_rules.values() for rule in each.values())
