@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ from cvxprivacy.release.channel import Channel, CountedChannel
 from cvxprivacy.release.draws import Draws, numerators
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.results.table import Rounding, TableSolution
-from cvxprivacy.solvers.tables.blind import blind_table
+from cvxprivacy.solvers.tables.blind import blind_table, rounded_law
 from cvxprivacy.solvers.tables.group_sizes import least_grouping
 from cvxprivacy.solvers.tables.moves import BUDGET, Places, matched, one_hamming
 from cvxprivacy.solvers.tables.rounds import Answer, Broken, least_table
@@ -137,10 +137,16 @@ class TableProblem(Restatable):
         of_all = law if self.relaxed is self.law else None
         solved = of_all or self._proved(self.relaxed, watch)
         if not self.blind and grouping is None and not watch.stopped:
+            about: Any = {"group": self.smallest_group, "watch": watch}
+            program, channel, first = self.relaxed.program, _law(solved), None
+            if self.leakage is not None and channel is not None:  # what it takes long to come near
+                chance, letters = np.random.default_rng(0), np.arange(len(self._records))
+                draw = partial(self._balanced, letters=letters, chance=chance)
+                rounded = program, self._records, self._broken, draw, channel
+                first = rounded_law(*rounded, **about)
             answer = least_table(
-                self.relaxed.program, self._records, self._home, self._broken,
-                group=self.smallest_group, law=_law(solved), apart=self._apart,
-                gap=gap, watch=watch,
+                program, self._records, self._home, self._broken,
+                law=channel, apart=self._apart, first=first, gap=gap, **about,
             )  # fmt: skip
         if watch.interrupted:
             warnings.warn("interrupted: the best table so far is returned", stacklevel=2)
@@ -206,6 +212,8 @@ class TableProblem(Restatable):
                 solved = problem.solve(time_limit=limit)
             except CertificationError:  # nothing is proved in time; but costs are ≥ 0
                 solved = None
+            except KeyboardInterrupt:  # while the program was prepared
+                watch.interrupted, solved = True, None
         for each in caught:
             if "interrupted" in str(each.message):
                 watch.interrupted = True
@@ -221,9 +229,7 @@ class TableProblem(Restatable):
         place = {int(x): s for s, x in enumerate(x_of.tolist())}
         letters = np.array([place[x] for x in self.relaxed.alphabet.x_of.tolist()])
 
-        def draw(expected: FloatArray) -> Places:
-            return self._balanced(expected, letters, chance)
-
+        draw = partial(self._balanced, letters=letters, chance=chance)
         answer, blind = blind_table(
             self.relaxed.program, self._records, letters, self._broken, chance, draw,
             law=_law(law), group=self.smallest_group, watch=watch,

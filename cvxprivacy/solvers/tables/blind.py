@@ -37,7 +37,7 @@ from cvxprivacy.solvers.tables.rounds import Answer, Judge, Rounds
 from cvxprivacy.solvers.tables.rows import TableRow
 from cvxprivacy.solvers.watch import Watch
 
-__all__ = ["Blind", "blind_table"]
+__all__ = ["Blind", "blind_table", "rounded_law"]
 
 Draw = Callable[[FloatArray], Places]
 
@@ -119,6 +119,26 @@ def blind_table(
     return answer, best
 
 
+def rounded_law(
+    program: ChannelProgram, n: Places, judge: Judge, draw: Draw, law: FloatArray, *,
+    group: int, watch: Watch,
+) -> Places | None:  # fmt: skip
+    """Return counts (n, m) that round a law of the program's own letters and satisfy all.
+
+    Of encoder (W, X), which may look: a first table, the same each time.
+    """
+    chance, letters = np.random.default_rng(0), np.arange(program.n)
+    search = _Search(program, n, letters, judge, chance, draw, law, group, None, watch)
+    try:
+        table = search.law()
+        if table is None and search.costs.size <= _SMALL:
+            table = next(search.by_margins(), None)
+    except KeyboardInterrupt:
+        watch.interrupted = True
+        return None
+    return None if table is None else table.counts
+
+
 class _Search:
     """Margins and letters that are tried one after the other."""
 
@@ -172,10 +192,12 @@ class _Search:
             yield blind
             if self.cost(blind) == 0:
                 return
+        yield from self.by_margins()
+
+    def by_margins(self) -> Iterator[Blind]:
+        """Yield tables by letters that are released, and margins of each."""
         if self.budget is not None and len(self.program.constraints) == 1 and self.group == 1:
-            some = np.where(self.near < _FEW, 0.0, self.near)  # a chance that hardly anyone has
-            some *= (self.sizes / some.sum(axis=1))[:, None]
-            law = self._rounded(some)  # there is nothing to leave a margin for
+            law = self.law()  # there is nothing to leave a margin for
             yield from () if law is None else (law,)
             return
         best: tuple[float, float, float, float] | None = None  # cost, level, margins
@@ -196,6 +218,11 @@ class _Search:
                 break
         if best is not None and not small:
             yield from self._narrower(*best[1:])
+
+    def law(self) -> Blind | None:
+        """Return a rounding of the law itself, without moves that hardly anyone makes."""
+        some = np.where(self.near < _FEW, 0.0, self.near)
+        return self._rounded(some * (self.sizes / some.sum(axis=1))[:, None])
 
     def _constant(self) -> Iterator[Blind]:
         """Yield what needs no rounding: every x as its cheapest output, and all as one."""

@@ -253,7 +253,8 @@ class Rounds:
         moves = self.moves
         shape = moves.spread.shape[0], self.program.m
         at = moves.source, moves.output
-        by_source = sparse.coo_array((x[self.columns] / self.total, at), shape=shape)
+        records = np.maximum(x[self.columns], 0.0)  # HiGHS keeps bounds to its tolerance
+        by_source = sparse.coo_array((records / self.total, at), shape=shape)
         masses: FloatArray = moves.spread.T @ by_source.toarray()
         return masses
 
@@ -606,6 +607,7 @@ def least_table(
     group: int = 1,
     law: FloatArray | None = None,
     apart: FloatArray | None = None,
+    first: Places | None = None,
     gap: float = 1e-6,
     watch: Watch | None = None,
 ) -> Answer:
@@ -628,6 +630,8 @@ def least_table(
         p(x̂ | s) of the best channel: its moves are among the unknowns from the start.
     apart : ndarray, shape (n, m), optional
         How far letters and outputs are apart, where moves cost the same.
+    first : ndarray of int, shape (n, m), optional
+        A table that satisfies all.
     gap : float
         Of the cost, relatively.
     watch : Watch, optional
@@ -637,7 +641,8 @@ def least_table(
     costs, budget = distances(program), budgeted(program, n)
     together = np.zeros((program.n, program.m), np.int64)  # the cheapest table of one group
     together[:, int((n @ costs).argmin())] = n
-    first = together if judge(together) is None else None
+    if first is None and judge(together) is None:
+        first = together
     support = None if law is None else law > _MOVED
     moves = every_move(program, n, home, support, apart)
     unit = float(costs.max()) or 1.0  # HiGHS's tolerances are of costs as they are
