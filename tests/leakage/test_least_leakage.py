@@ -133,8 +133,7 @@ def rule_of(name: str, bound: Any, *, each: bool) -> cpv.Criterion:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("each", [False, True])
-@pytest.mark.parametrize("dyadic", rest_at_length([False, True], 1))
+@pytest.mark.parametrize(("each", "dyadic"), [(False, False), (True, True)])
 @pytest.mark.parametrize("name", kinds_of(ALL))
 def test_a_bound_of_what_is_leaked_without_a_release_is_certified(
     name: str, dyadic: bool, each: bool
