@@ -28,7 +28,7 @@ from tests.lengths import rest_at_length
             ([cpv.DeltaDisclosure(0.1)], ["budget", "delta_disclosure"]),
             ([cpv.MaximalLeakage(0.1)], ["budget", "maximal_leakage"]),
         ],
-        2,
+        1,
     ),
 )
 def test_conflicts_are_named_with_the_values_that_would_do(criteria, conflict):
