@@ -31,7 +31,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 @pytest.mark.parametrize("name", ALL)
 @given(seed=SEEDS)
-@settings(max_examples=30)
+@settings(max_examples=10)
 def test_scores_of_a_face_are_the_measure_there_and_less_elsewhere(name: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     law = law_of(rng)

@@ -59,7 +59,7 @@ def proved(name: str, prior: np.ndarray) -> Any:
 
 @pytest.mark.parametrize("name", MEASURES)
 @given(seed=SEEDS)
-@settings(max_examples=25)
+@settings(max_examples=10)
 def test_values_are_those_of_the_definition(name: str, seed: int) -> None:
     law = law_of(np.random.default_rng(seed))
     prior, expected = law.sum(axis=1), MEASURES[name][1](law)
@@ -145,7 +145,7 @@ def inner_law(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("name", SMOOTH)
 @given(seed=SEEDS)
-@settings(max_examples=25)
+@settings(max_examples=10)
 def test_gradients_and_curvatures_are_derivatives(name: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     (joint, prior), measure = inner_law(rng), MEASURES[name][0]
@@ -155,7 +155,7 @@ def test_gradients_and_curvatures_are_derivatives(name: str, seed: int) -> None:
 
 @pytest.mark.parametrize("name", SMOOTH)
 @given(seed=SEEDS)
-@settings(max_examples=25)
+@settings(max_examples=10)
 def test_a_gradient_and_a_constant_tell_the_scores(name: str, seed: int) -> None:
     """Scores of a divergence are known up to a constant, and lose nothing by it."""
     rng = np.random.default_rng(seed)
