@@ -8,6 +8,7 @@ from fractions import Fraction
 import flint
 import numpy as np
 import pytest
+from scipy import optimize
 
 import cvxprivacy as cpv
 from cvxprivacy.model import capacity as proposed
@@ -210,7 +211,7 @@ def test_a_price_that_a_solver_has_below_zero_proves_nothing(monkeypatch):
     class Answer:
         x = (-0.5, 0.0)
 
-    monkeypatch.setattr(proposed, "linprog", lambda *_, **__: Answer)
+    monkeypatch.setattr(optimize, "linprog", lambda *_, **__: Answer)
     answer = cpv.capacity([[0.9, 0.1], [0.1, 0.9]], cost=[0, 1], at_most=0.3, units="nats")
     assert answer.value.upper >= with_cost(1, 0.3)
     assert answer.price == 0

@@ -57,7 +57,7 @@ def test_an_order_or_a_unit_changes_no_value_at_length() -> None:
 @posix
 @pytest.mark.long
 def test_no_file_starves_the_verifier_at_length() -> None:
-    tally = passed("malformed", WHOLE["malformed"] // 50)  # every twentieth file is a large one
+    tally = passed("malformed", len(malformed.KINDS))  # of each one, every twentieth of them large
     assert tally.largest[0] <= malformed.SPACE
 
 
