@@ -32,7 +32,7 @@ def alternating(names: Any, values: Any) -> list[Any]:
 
 
 # each measure in all places at once, and in one by itself
-PLACES = [(name, "all") for name in kinds_of(OTHERS)] + alternating(kinds_of(OTHERS), KINDS)
+PLACES = [(name, "all") for name in OTHERS] + alternating(OTHERS, KINDS)
 
 
 def instance(seed: int) -> tuple[cpv.DiscreteSource, np.ndarray]:
@@ -164,7 +164,7 @@ def test_recourse_starts_at_its_centre(name: str) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("name", "size"), alternating(kinds_of(OTHERS), [1e-6, 1e6]))
+@pytest.mark.parametrize(("name", "size"), alternating(OTHERS, [1e-6, 1e6]))
 def test_sizes_of_costs_change_nothing(name: str, size: float) -> None:
     source, error = instance(5)
     budget = 0.3 * float((source.p_x @ error).min())
