@@ -236,6 +236,7 @@ def test_names_say_what_things_are():
             assert not banned, f"{dotted(path)}: {name} of {owner or 'the module'}"
 
 
+@pytest.mark.long
 def test_names_in_tests_say_what_things_are():
     for path in sorted((ROOT / "tests").rglob("*.py")):
         names = {name for _, name in identifiers(ast.parse(path.read_text(encoding="utf-8")))}

@@ -182,6 +182,7 @@ def test_a_sparse_channel_is_drawn_alike():
     assert (balanced(sparse.csr_array(laws), s, w.tolist(), Draws(2)) == dense).all()
 
 
+@pytest.mark.long
 def test_on_the_command_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(1)

@@ -253,6 +253,7 @@ def test_a_verdict_counts_the_records_by_w_x_and_what_is_released():
     assert cpv.ConditionalLeakageCap(1).verdict(alone).holds is None
 
 
+@pytest.mark.long
 def test_letters_that_are_too_many_are_refused():
     source = cpv.DiscreteSource(np.full((2, 3200), 1 / 6400))
     with pytest.raises(cpv.InputError, match="coarser key") as caught:
