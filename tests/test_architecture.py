@@ -207,19 +207,25 @@ PUBLIC = {  # what users and documents call them
 }
 
 
-def identifiers(tree: ast.AST, owner: str = "") -> Iterator[tuple[str, str]]:
+def identifiers(tree: ast.AST) -> Iterator[tuple[str, str]]:
     """Yield what a tree assigns or defines, each with the class that it is in."""
-    for node in ast.iter_child_nodes(tree):
-        inner = node.name if isinstance(node, ast.ClassDef) else owner
-        if isinstance(node, ast.ClassDef | ast.FunctionDef):
-            yield owner, node.name
-        elif isinstance(node, ast.arg):
-            yield owner, node.arg
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield owner, node.id
-        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            yield owner, node.attr
-        yield from identifiers(node, inner)
+    places: list[tuple[ast.AST, str]] = [(tree, "")]
+    for parent, owner in places:  # which grows
+        for node in ast.iter_child_nodes(parent):
+            kind = type(node)
+            if kind is ast.ClassDef or kind is ast.FunctionDef:
+                yield owner, node.name
+            elif kind is ast.arg:
+                yield owner, node.arg
+            elif kind is ast.Name:
+                if isinstance(node.ctx, ast.Store):
+                    yield owner, node.id
+                continue
+            elif kind is ast.Attribute and isinstance(node.ctx, ast.Store):
+                yield owner, node.attr
+            elif kind is ast.Constant:
+                continue
+            places.append((node, node.name if kind is ast.ClassDef else owner))
 
 
 def test_names_say_what_things_are():
@@ -230,6 +236,7 @@ def test_names_say_what_things_are():
             assert not banned, f"{dotted(path)}: {name} of {owner or 'the module'}"
 
 
+@pytest.mark.long
 def test_names_in_tests_say_what_things_are():
     for path in sorted((ROOT / "tests").rglob("*.py")):
         names = {name for _, name in identifiers(ast.parse(path.read_text(encoding="utf-8")))}

@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 import numpy as np
 from flint import arb, ctx
-from scipy.optimize import brentq, linprog
 
 from cvxprivacy.exact import Exact, FloatArray, Real, floats, rational
 from cvxprivacy_verifier.balls import PRECISION, ball, ceil, floor, total
@@ -103,6 +102,8 @@ def _tilted(
 
     if over(0.0) <= 0.0:
         return at(0.0), 0.0
+    from scipy.optimize import brentq  # which commands that compute no capacity do not wait for
+
     high = 1.0
     while over(high) > 0.0 and high < _STEEP:
         high *= 8.0
@@ -204,6 +205,8 @@ def capacity_of_table(joint: Sequence[Sequence[Real]]) -> ProvedCapacity:
 
 def _best_price(rows: FloatArray, law: FloatArray, cost: FloatArray, at_most: float) -> float:
     """Return λ ≥ 0 at which max_w D(V_w ‖ r) − λ (c_w − Γ) is least, a maximum of lines."""
+    from scipy.optimize import linprog
+
     safe = np.where(rows > 0, rows, 1.0)
     beyond = np.where(rows > 0, rows * np.log(safe / law), 0.0).sum(axis=1)
     lines = np.column_stack([at_most - cost, -np.ones(len(cost))])

@@ -36,14 +36,14 @@ from tests.cli.runner import (
     write,
 )  # fmt: skip
 from tests.lengths import rest_at_length, some_at_length
-from tests.public_tables import EITHER, SAMPLE, real_folder
+from tests.public_tables import SAMPLE
 
 
-@pytest.fixture(scope="module", params=rest_at_length(EITHER, 1))
-def released(request, tmp_path_factory):
-    """Run the how-to's command on the Adult table, or on its sample."""
-    folder, real = tmp_path_factory.mktemp("adult"), request.param == "real"
-    shutil.copy(real_folder("adult") / "adult.csv" if real else SAMPLE, folder)
+@pytest.fixture(scope="module")
+def released(tmp_path_factory):
+    """Run the how-to's command on a sample of Adult: tests/docs/test_pages.py does on all of it."""
+    folder = tmp_path_factory.mktemp("adult")
+    shutil.copy(SAMPLE, folder)
     page = (ROOT / "docs" / "howto" / "table_to_dossier.md").read_text(encoding="utf-8")
     text = re.search(r"\$ cvxprivacy (release(?:[^\n]*\\\n)*[^\n]*)", page)[1]
     words = text.replace("\\\n", " ").split()
@@ -109,8 +109,6 @@ def test_the_report_says_what_the_user_must_know(released, monkeypatch):
     before, after, age, sex, price = (
         float(re.search(rf"{name} +([-+]?\d[\d.e+-]*)", done.stdout)[1]) for name in names
     )
-    if len(rows(folder / "adult.csv")) == 32_561:
-        assert before == pytest.approx(0.4758, abs=1e-4)
     assert after < before / 2
     assert age + sex == pytest.approx(0.1, abs=1e-6)
     assert price < 0
@@ -133,7 +131,7 @@ def test_the_report_says_what_the_user_must_know(released, monkeypatch):
 def test_the_released_table_follows_the_channel_and_all_else_is_copied(released):
     folder, _, _ = released
     old, new = rows(folder / "adult.csv"), rows(folder / "released.csv")
-    assert len(old) == len(new) in (200, 32_561)
+    assert len(old) == len(new) == 200
     strip = re.compile(rb'^(?:"[^"]*"|[^,]*)((?:,[^,]*){8}),[^,]*(.*)$', re.M)  # age 1st, sex 10th
     first, second = (strip.sub(rb"\1\2", (folder / f"{n}.csv").read_bytes())
                      for n in ("adult", "released"))  # fmt: skip
@@ -245,7 +243,7 @@ def test_of_a_table_no_law_is_asked(here):
     assert not Path("o.csv").exists()
 
 
-@pytest.mark.parametrize("encoder", ["x", "wx"])
+@pytest.mark.parametrize("encoder", rest_at_length(["x", "wx"], 1))
 def test_whole_counts_are_designed_stored_and_released_again(encoder, here):
     asked = ("--criterion", "KAnonymity=30", "--criterion", "TCloseness=0.05")
     how = ("release", "t.csv", *RARE, *asked, "--encoder", encoder, "--seed", 1)
@@ -283,10 +281,10 @@ def test_a_budget_and_groups_are_kept_by_the_table(here):
     assert min(Counter((row["age"], row["sex"]) for row in rows("o.csv")).values()) >= 25
 
 
-@pytest.mark.parametrize(("how", "why"), [
-    (("--draw", "balanced"), "balanced"),
-    (("--holdout", 0.5, "--ensure", "table"), "part"), (("--time-limit", 1e-4), "no time"),
-])  # fmt: skip
+@pytest.mark.parametrize(("how", "why"), rest_at_length([
+    (("--draw", "balanced"), "balanced"), (("--time-limit", 1e-4), "no time"),
+    (("--holdout", 0.5, "--ensure", "table"), "part"),
+], 1))  # fmt: skip
 def test_groups_of_k_where_the_table_is_drawn(how, why, here):
     code = 5 if why == "no time" else None  # the law is loose then
     asked = ("--criterion", "KAnonymity=25", "--criterion", "TCloseness=0.08")
@@ -331,7 +329,7 @@ def every_criterion():
     return [typed for typed, _ in _criteria() if "DistinctDiversity" not in typed]
 
 
-@pytest.mark.parametrize("typed", some_at_length(every_criterion(), 6))
+@pytest.mark.parametrize("typed", some_at_length(every_criterion(), 3))
 @pytest.mark.parametrize("encoder", ["x", "wx"])
 def test_every_criterion_goes_through_a_release(typed, encoder, here):
     """Its table is designed, or drawn and mended, or refused, and nothing fails otherwise."""
@@ -451,7 +449,7 @@ def test_bytes_outside_the_key_columns_stay(mark, end, delimiter, encoding, here
     assert len(last.findall(new)) == 80
 
 
-@pytest.mark.parametrize("name", rest_at_length(['h"i', "c=d", "a,b", "j:k", "e f", " g"], 2))
+@pytest.mark.parametrize("name", rest_at_length(['h"i', "c=d", "a,b", "j:k", "e f", " g"], 1))
 def test_any_name_of_a_column_can_be_typed(name, here):
     quoted = '"' + name.replace('"', '""') + '"'
     write("f.csv", f"{quoted},ill\n" + "".join(f"{i % 7},{'ny'[i % 3 > 1]}\n" for i in range(90)))
@@ -562,7 +560,7 @@ def counted_given_x(name="o.csv"):
     return information, sure
 
 
-@pytest.mark.parametrize("merge", [False, True])
+@pytest.mark.parametrize("merge", rest_at_length([False, True], 1))
 def test_what_an_encoder_of_w_tells_who_knows_the_key_is_told(merge, here):
     """On the law by its certificate's own channel, and on the table by its rows."""
     how = [*BOTH, "--encoder", "wx", "--seed", 1, "--out", "o.csv", "--report", "a.json"]
@@ -595,6 +593,7 @@ def test_what_an_encoder_of_w_tells_who_knows_the_key_is_told(merge, here):
     assert any("may learn more than from" in words for words in who)
 
 
+@pytest.mark.long
 def test_a_cap_on_what_is_told_to_who_knows_the_key_is_typed_proved_and_judged(here):
     how = [*BOTH, "--encoder", "wx", *OUTPUTS, "--seed", 1, "--ensure", "law"]
     how += ["--criterion", "ConditionalLeakageCap=0.02"]
@@ -837,12 +836,12 @@ def with_gaps(text):
 
 @pytest.mark.parametrize(
     ("how", "drawn"),
-    [
+    some_at_length([
         ((), ()), ((), ("--draw", "balanced")), ((), ("--row-id", "id")),
         ((), ("--draw", "balanced", "--row-id", "id")), (("--holdout", 0.5), ()),
         (("--encoder", "wx"), ()), (("--suppress", 0.4), ()), (("--missing", "level"), ()),
         (("--missing", "drop"), ()), (("--missing", "drop"), ("--draw", "balanced")),
-    ],
+    ], 3),
 )  # fmt: skip
 def test_the_channel_of_a_mended_table_releases_it_again(how, drawn, here):
     """To the last byte, merged groups included; and its law is that of what was released."""
@@ -907,6 +906,7 @@ def test_refused_words(options, pieces, here):
     refused("release", "t.csv", *RARE, *options, pieces=pieces)
 
 
+@pytest.mark.long
 def test_at_most_is_the_least_distortion_under_a_cap(here):
     summary = report("release", "t.csv", *RARE, "--at-most", 0.01, *OUTPUTS, "--ensure", "table")
     assert summary["terms"]["risk"][1] <= 0.01 + 1e-9
@@ -927,6 +927,7 @@ def test_at_most_is_the_least_distortion_under_a_cap(here):
     assert "guessing" in guess["terms"] or guess["lower"] > 0
 
 
+@pytest.mark.long
 def test_whatever_the_prior_the_capacity_is_minimised_or_capped(here):
     text = say("release", "t.csv", *RARE, "--budget", 0.2, "--prior", "any", *OUTPUTS).out
     say("verify", "p.json", "--table", "t.csv", "--problem", "r.toml")
@@ -953,7 +954,7 @@ def test_whatever_the_prior_the_capacity_is_minimised_or_capped(here):
     refused("release", "t.csv", *RARE, *how, pieces=["--prior", "leave out --leakage"])
 
 
-@pytest.mark.parametrize("cost", ["0.05", "age=0.05"])
+@pytest.mark.parametrize("cost", rest_at_length(["age=0.05", "0.05"], 1))
 def test_suppressed_values_are_missing_ones_and_come_back_from_the_problem_file(cost, here):
     how = ("--suppress", cost, "--budget", 0.2, "--missing", "refuse", *OUTPUTS, "--seed", 1)
     summary = report("release", "t.csv", *RARE, *how)

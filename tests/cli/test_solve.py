@@ -8,7 +8,6 @@ import re
 import shutil
 import stat
 import tomllib
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -131,8 +130,7 @@ PLACES = {  # the table and the problem file, as typed in one folder
 
 
 # the problem file, and whether its folder is typed too
-WRITTEN = [("r.toml", True), ("link/r.toml", False)]
-WRITTEN += sorted({*product(PLACES, (False, True))} - {*WRITTEN})
+WRITTEN = [(path, i % 2 == 0) for i, path in enumerate(PLACES)]
 
 
 @pytest.mark.long

@@ -83,7 +83,7 @@ VALUE = st.recursive(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(KEY, VALUE, st.booleans()), min_size=1, max_size=6))
 def test_lines_of_random_files(entries):
     """The n-th key of the file stands on the line where it was put, whatever is around."""

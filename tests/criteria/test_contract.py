@@ -137,7 +137,7 @@ def test_the_same_rows_have_the_same_value_and_price(name):
 
 
 @pytest.mark.parametrize(
-    "name", some_at_length([name for name in STATED if RULES[name].loosens], 8)
+    "name", some_at_length([name for name in STATED if RULES[name].loosens], 5)
 )
 def test_a_number_loosens_the_way_that_it_says(name):
     rule = RULES[name]
@@ -146,7 +146,7 @@ def test_a_number_loosens_the_way_that_it_says(name):
     assert loose.upper < tight.lower - 1e-6  # strictly: it binds, so that this could fail
 
 
-@pytest.mark.parametrize("name", STATED)
+@pytest.mark.parametrize("name", some_at_length(STATED, 8))
 def test_no_number_of_a_program_moves_unseen(name):
     problem = problem_of(restated(RULES[name]))
     document = json.loads(json.dumps(problem.program.to_dict()))

@@ -96,17 +96,10 @@ def judged(seed: int) -> float | None:
     return solution.gap / problem.program.scale
 
 
-@pytest.mark.parametrize("seed", rest_at_length(range(len(KINDS)), 20))
+@pytest.mark.parametrize("seed", rest_at_length(range(len(KINDS)), len(MAKE)))
 def test_every_criterion_and_pair(seed):
     width = judged(seed)
     assert width is None or width <= 1e-7
-
-
-@pytest.mark.long
-def test_nearly_all_of_200_instances_are_narrow():
-    widths = [w for w in (judged(seed) for seed in range(1000, 1200)) if w is not None]
-    assert len(widths) >= 150
-    assert np.mean(np.array(widths) <= 1e-7) >= 0.99
 
 
 def by_rel_entr(criteria_of) -> float:

@@ -118,7 +118,7 @@ def measured(rule, joint, masses):
 
 
 @given(counts, st.sampled_from(list(RULES)), st.sampled_from([-1, 1]), st.integers(2, 25))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_against_sixty_digits(pairs, rule, side, digits):
     joint, masses = [j for j, _ in pairs], [j + m for j, m in pairs]
     value = measured(rule, joint, masses)

@@ -28,6 +28,7 @@ MATHJAX = Path(
 )
 
 
+@cache
 def problems():
     """Return one of each formulation, criterion and measure, and some with names of all signs."""
     made = dict(CASES) | dict(GAUSSIAN)
@@ -44,17 +45,22 @@ def problems():
     return made
 
 
-PROBLEMS = problems()
-FORMULAS = [
-    (name, kind, getattr(problem, kind))
-    for name, problem in PROBLEMS.items()
-    for kind in ("latex", "latex_expanded", "dual_latex")
-]
-DISTINCT = sorted({formula for _, _, formula in FORMULAS})
+@cache
+def formulas():
+    """Return the name of a problem, what is written of it, and that."""
+    return [
+        (name, kind, getattr(problem, kind))
+        for name, problem in problems().items()
+        for kind in ("latex", "latex_expanded", "dual_latex")
+    ]
+
+
+def distinct():
+    return sorted({formula for _, _, formula in formulas()})
 
 
 def test_every_measure_and_criterion_is_among_them():
-    text = " ".join(map(repr, PROBLEMS.values())) + " ".join(PROBLEMS)
+    text = " ".join(map(repr, problems().values())) + " ".join(problems())
     for measure in MEASURES.keys() - {"MutualInformation"}:  # which is all others'
         assert measure in text, measure
     for name in ("RecordEntropy", "DeltaDisclosure", "MaximalLeakage", "PreserveMarginal"):
@@ -63,14 +69,14 @@ def test_every_measure_and_criterion_is_among_them():
 
 @pytest.mark.parametrize("kind", ["latex", "latex_expanded", "dual_latex"])
 def test_statements_hold_no_letter_that_latex_lacks(kind):
-    for name, ours, formula in FORMULAS:
+    for name, ours, formula in formulas():
         if ours == kind:
             assert formula.isascii(), f"{name}: {formula}"
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
 def test_latex_sets_them(tmp_path):
-    body = "\n".join(f"\\[\n{formula}\n\\]" for formula in DISTINCT)
+    body = "\n".join(f"\\[\n{formula}\n\\]" for formula in distinct())
     page = f"\\documentclass{{article}}\n\\usepackage{{amsmath}}\n\\begin{{document}}\n{body}\n"
     (tmp_path / "all.tex").write_text(page + "\\end{document}\n", encoding="utf-8")
     done = subprocess.run(
@@ -85,7 +91,7 @@ def test_latex_sets_them(tmp_path):
 @pytest.mark.long
 @pytest.mark.skipif(not MATHJAX.exists(), reason="sphinx-mathjax-offline is not installed")
 def test_mathjax_sets_them(tmp_path, browser):
-    body = "".join(f"<p>$${escape(formula)}$$</p>" for formula in DISTINCT)
+    body = "".join(f"<p>$${escape(formula)}$$</p>" for formula in distinct())
     page = tmp_path / "all.html"
     page.write_text(
         f"<!doctype html><meta charset=utf-8><script src='{MATHJAX.as_uri()}'></script>{body}",
@@ -103,7 +109,7 @@ def test_mathjax_sets_them(tmp_path, browser):
     )
     view.close()
     assert not errors
-    assert len(wide) == len(DISTINCT)
+    assert len(wide) == len(distinct())
     assert min(wide) > 20
 
 
@@ -177,9 +183,9 @@ def test_what_jupyter_shows_says_what_there_is():
 
 @pytest.mark.parametrize("name", ["laws", "W = X", "quadratic", "fast box", "fast categorical"])
 def test_a_problem_shows_its_program_and_its_size(name):
-    text = PROBLEMS[name]._repr_latex_()
+    text = problems()[name]._repr_latex_()
     assert text.count("$$") == 2
-    assert PROBLEMS[name].latex in text
+    assert problems()[name].latex in text
     assert text.isascii()
 
 

@@ -6,11 +6,10 @@ import pytest
 
 from tests.test_architecture import ROOT, script
 
-pytest.importorskip("marimo", reason="the notebook is marimo's")
-
 
 @pytest.mark.long
 def test_the_notebook_runs():
+    pytest.importorskip("marimo", reason="the notebook is marimo's")
     _, summary = script(ROOT / "docs" / "explorer" / "live.py").app.run()
     curve, solution, budget = summary["curve"], summary["solution"], summary["budget"].value
     assert curve.outer(budget) <= solution.value <= curve.inner(budget) + 1e-12

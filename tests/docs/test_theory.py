@@ -82,6 +82,7 @@ def test_pages_refer_to_equations_that_are_there(page):
     assert names <= EQUATIONS
 
 
+@pytest.mark.long
 def test_the_code_refers_to_equations_that_are_there():
     missing = {
         str(module.relative_to(ROOT)): sorted(names - EQUATIONS)
@@ -91,6 +92,7 @@ def test_the_code_refers_to_equations_that_are_there():
     assert not missing
 
 
+@pytest.mark.long
 def test_most_equations_are_lines_of_the_code():
     used = set().union(*named().values())
     for letter in "PCNEGU":

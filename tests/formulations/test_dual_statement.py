@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import cache
 
 import cvxpy as cp
 import numpy as np
@@ -124,11 +125,16 @@ CASES = dict(problems())
 NAMES = list(CASES)
 
 
+@cache
+def solution_of(name):
+    """Solve once what is read in two ways."""
+    return CASES[name].solve()
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", some_at_length(NAMES, 40))
 def test_a_dual_is_worth_what_is_proved(name):
-    problem = CASES[name]
-    solution = problem.solve()
+    problem, solution = CASES[name], solution_of(name)
     values = Values(problem, solution)
     objective, lines = lines_of(problem.dual_latex)
     expected, domains = values.symbols, values.domains
@@ -167,8 +173,7 @@ PLAIN = [name for name in CASES if "arth" not in name]
 @pytest.mark.long
 @pytest.mark.parametrize("name", some_at_length(PLAIN, 40))
 def test_a_program_is_worth_what_its_release_attains(name):
-    problem = CASES[name]
-    solution = problem.solve()
+    problem, solution = CASES[name], solution_of(name)
     values = Values(problem, solution)
     objective, lines = lines_of(problem.latex_expanded)
     outcome = Parser(objective, values.symbols, values.domains).sum()({})

@@ -14,6 +14,7 @@ import pytest
 import cvxprivacy as cpv
 from cvxprivacy.cli import problemfile
 from tests import referee
+from tests.lengths import some_at_length
 from tests.refusals import refused
 
 INF = math.inf
@@ -30,21 +31,24 @@ def both(formulation, *arguments, source=SOURCE, criteria=(), **options):
     rule = cpv.ForbiddenMoves(MASK)
     one = formulation(source, D, *arguments, criteria=criteria, **options)
     other = formulation(source, FINITE, *arguments, criteria=[*criteria, rule], **options)
-    return one, other
+    return [one, other]
 
 
 @pytest.mark.parametrize(
     "pair",
-    [
-        both(cpv.PrivacyDistortion, 0.1),
-        both(cpv.PrivacyDistortion, price=0.3),
-        both(cpv.PrivacyDistortion, 0.1, encoder="wx"),
-        both(cpv.PrivacyDistortion, 0.1, laws=[OTHER]),
-        both(cpv.PrivacyDistortion, 0.1, leakage=cpv.leakage.TotalVariation()),
-        both(cpv.MinimumDistortion, criteria=[cpv.LeakageCap(0.05)]),
-        both(cpv.RateDistortionEquivocation, 0.2, source=THREE, side_information="both"),
-        both(cpv.RateDistortionEquivocation, 0.2, source=THREE, side_information="decoder"),
-    ],
+    some_at_length(
+        [
+            both(cpv.PrivacyDistortion, 0.1),
+            both(cpv.PrivacyDistortion, price=0.3),
+            both(cpv.PrivacyDistortion, 0.1, encoder="wx"),
+            both(cpv.PrivacyDistortion, 0.1, laws=[OTHER]),
+            both(cpv.PrivacyDistortion, 0.1, leakage=cpv.leakage.TotalVariation()),
+            both(cpv.MinimumDistortion, criteria=[cpv.LeakageCap(0.05)]),
+            both(cpv.RateDistortionEquivocation, 0.2, source=THREE, side_information="both"),
+            both(cpv.RateDistortionEquivocation, 0.2, source=THREE, side_information="decoder"),
+        ],
+        4,
+    ),
     ids=range(8),
 )
 def test_it_is_the_program_with_these_moves_forbidden(pair):

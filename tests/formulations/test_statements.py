@@ -12,6 +12,7 @@ import pytest
 
 import cvxprivacy as cpv
 from tests.instances import SOURCE, D
+from tests.lengths import some_at_length
 from tests.referee import by_hand
 from tests.refusals import refused
 
@@ -219,12 +220,15 @@ def test_what_is_not_traced_is_refused(state):
 
 @pytest.mark.parametrize(
     "state",
-    [
-        lambda p: 0.3 + p,
-        lambda p: 0.5 - p,
-        lambda p: p.exp() - 0.6,
-        lambda p: 1 + (2 * p).log() / 5,
-    ],
+    some_at_length(
+        [
+            lambda p: 0.3 + p,
+            lambda p: 0.5 - p,
+            lambda p: p.exp() - 0.6,
+            lambda p: 1 + (2 * p).log() / 5,
+        ],
+        2,
+    ),
 )
 def test_what_is_traced_has_its_price(state):
     problem = cpv.PrivacyDistortion(SOURCE, D, criteria=[rule(state)(0.1)])

@@ -94,8 +94,7 @@ def test_the_band_shrinks_at_the_second_order():
     assert 2.5 < many / few < 6  # 4, but for the ends
 
 
-@pytest.mark.parametrize("units", ["bits", "nats"])
-@pytest.mark.parametrize("rho", [0.3, 0.95])
+@pytest.mark.parametrize(("rho", "units"), [(0.3, "bits"), (0.95, "nats")])
 def test_the_gaussian_closed_form_is_inside_the_band(rho, units):
     """Rebollo-Monedero et al. 2010, eqs. (7)–(8), and its slope."""
     unit = math.log(2) if units == "bits" else 1.0
@@ -118,7 +117,7 @@ def test_the_gaussian_closed_form_is_inside_the_band(rho, units):
 def test_the_binary_closed_form_is_inside_the_band():
     """W – X – X̂ with X ~ Bern(½): R(D) = 1 − h(p ∗ D)."""
     error = 0.1
-    curve = cpv.frontier(cpv.PrivacyDistortion(binary(error), cpv.hamming(2), budget=0.2), tol=1e-3)
+    curve = cpv.frontier(cpv.PrivacyDistortion(binary(error), cpv.hamming(2), budget=0.2), tol=4e-3)
     assert curve.solved_range == (0.0, 0.5)
     for d in np.linspace(0, 0.5, 26).tolist():
         exact = 1 - entropy(error * (1 - d) + (1 - error) * d)

@@ -166,7 +166,7 @@ def test_a_gaussian_rate_has_no_first_point():
     ("criteria", "name"),
     [
         ([cpv.MaximalLeakage(1.3)], "maximal_leakage"),
-        ([cpv.TCloseness(0.1)], "t_closeness"),
+        pytest.param([cpv.TCloseness(0.1)], "t_closeness", marks=pytest.mark.long),
         pytest.param(
             [cpv.RecordEntropy(20), cpv.LeakageCap(0.3)], "record_entropy", marks=pytest.mark.long
         ),

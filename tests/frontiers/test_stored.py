@@ -66,7 +66,7 @@ def test_files_of_the_version_before_are_read(kind):
             ),
             (cpv.QuadraticGaussian(cpv.GaussianSource.scalar(0.8), 0.3), "budget"),
         ],
-        2,
+        1,
     ),
 )
 def test_a_frontier_is_kept_with_its_proofs(problem, name, tmp_path):

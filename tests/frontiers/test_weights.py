@@ -35,7 +35,7 @@ def truth(price: float) -> float:
     return min(inner.fun, cost(0.0), cost(0.5))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.floats(0.05, 5))
 def test_it_encloses_the_closed_form(price):
     low, high, optimum = CURVE.outer(price), CURVE.inner(price), truth(price)

@@ -43,7 +43,7 @@ def test_optima_are_those_of_cvxpy(name: str, seed: int) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_optima_are_those_of_cvxpy_at_length(name: str) -> None:
-    for seed in range(202, 230):
+    for seed in range(202, 209):
         optimum(name, seed)
 
 
@@ -75,7 +75,7 @@ def test_one_measure_by_two_names(name: str, seed: int) -> None:
     assert ours == pytest.approx(theirs, rel=1e-9, abs=1e-14)
 
 
-@pytest.mark.parametrize("name", some_at_length(ALIKE, 3))
+@pytest.mark.parametrize("name", some_at_length(ALIKE, 1))
 def test_one_optimum_by_two_names(name: str) -> None:
     """Their proofs are of other data, and of scores that are told in another way."""
     one, other, factor = ALIKE[name]
@@ -448,5 +448,5 @@ def test_both_checkers_agree_of_forged_functions() -> None:
 
 
 @pytest.mark.long
-def test_both_checkers_agree_of_a_thousand_forged_functions() -> None:
-    assert sum(both_agree(seed) for seed in range(1000, 2000)) > 200
+def test_both_checkers_agree_of_hundreds_of_forged_functions() -> None:
+    assert sum(both_agree(seed) for seed in range(1000, 1400)) > 80

@@ -27,7 +27,7 @@ from tests import referee
 from tests.claims import claimed
 from tests.leakage.derivatives import assert_derivatives
 from tests.leakage.measures import GROUND, MATRIX, MEASURES, in_cvxpy, kinds_of, moved
-from tests.lengths import rest_at_length, some_at_length
+from tests.lengths import some_at_length
 from tests.microdata.helpers import standing
 from tests.second_checker import check
 from tests.second_checker.measures import Measure
@@ -59,7 +59,7 @@ def proved(name: str, prior: np.ndarray) -> Any:
 
 @pytest.mark.parametrize("name", MEASURES)
 @given(seed=SEEDS)
-@settings(max_examples=25)
+@settings(max_examples=10)
 def test_values_are_those_of_the_definition(name: str, seed: int) -> None:
     law = law_of(np.random.default_rng(seed))
     prior, expected = law.sum(axis=1), MEASURES[name][1](law)
@@ -145,7 +145,7 @@ def inner_law(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("name", SMOOTH)
 @given(seed=SEEDS)
-@settings(max_examples=25)
+@settings(max_examples=10)
 def test_gradients_and_curvatures_are_derivatives(name: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     (joint, prior), measure = inner_law(rng), MEASURES[name][0]
@@ -155,7 +155,7 @@ def test_gradients_and_curvatures_are_derivatives(name: str, seed: int) -> None:
 
 @pytest.mark.parametrize("name", SMOOTH)
 @given(seed=SEEDS)
-@settings(max_examples=25)
+@settings(max_examples=10)
 def test_a_gradient_and_a_constant_tell_the_scores(name: str, seed: int) -> None:
     """Scores of a divergence are known up to a constant, and lose nothing by it."""
     rng = np.random.default_rng(seed)
@@ -237,15 +237,14 @@ def optimum(name: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("name", some_at_length(kinds_of(MEASURES), 6))
-@pytest.mark.parametrize("seed", rest_at_length(range(2), 1))
-def test_optima_are_those_of_the_definition(name: str, seed: int) -> None:
-    optimum(name, seed)
+def test_optima_are_those_of_the_definition(name: str) -> None:
+    optimum(name, 0)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", MEASURES)
 def test_optima_at_length(name: str) -> None:
-    for seed in range(100, 121):
+    for seed in range(100, 106):
         optimum(name, seed)
 
 

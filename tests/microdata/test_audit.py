@@ -360,6 +360,7 @@ def test_pycanon_itself(tmp_path):
 # ---- frames and records ------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_every_kind_of_frame_says_the_same():
     table = people()
     days = [datetime.date(2026, 1, 1 + i % 3) for i in range(300)]

@@ -17,7 +17,7 @@ from cvxprivacy.microdata.changes import changes
 from cvxprivacy.microdata.drawn_table import DrawnTable
 from cvxprivacy.release.tally import drawn_counts
 from tests import engines
-from tests.lengths import rest_at_length
+from tests.lengths import rest_at_length, some_at_length
 from tests.microdata.helpers import people
 
 BINS = {"age": 10}
@@ -156,15 +156,15 @@ def ensured(first, tables):
 
 
 def test_an_ensured_table_breaks_nothing():
-    assert ensured(0, 8) >= 4  # of tables that broke something before
+    assert ensured(0, 4) >= 2  # of tables that broke something before
 
 
 @pytest.mark.long
-def test_two_hundred_ensured_tables_break_nothing():
-    assert ensured(1_000, 200) >= 100
+def test_sixty_ensured_tables_break_nothing():
+    assert ensured(1_000, 60) >= 30
 
 
-@pytest.mark.parametrize("kind", engines.KINDS)
+@pytest.mark.parametrize("kind", some_at_length(engines.KINDS, 3))
 @pytest.mark.parametrize("row_id", rest_at_length(["id", None], 1))
 def test_what_is_counted_is_what_is_released(kind, row_id):
     """In every engine, batch by batch, with draws by place or by name."""

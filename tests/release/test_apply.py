@@ -377,7 +377,7 @@ def test_a_table_that_no_engine_streams_is_refused():
 
 
 @pytest.mark.filterwarnings("ignore::cvxprivacy.UnseenValueWarning")
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", some_at_length(KINDS, 3))
 def test_next_months_table_goes_through_the_same_channel(kind, tmp_path, monkeypatch):
     monkeypatch.setattr(apply, "BATCH", 64)
     source = cpv.DiscreteSource.from_table(made("pandas", people()), **ASKED)

@@ -12,6 +12,7 @@ import pytest
 import cvxprivacy as cpv
 from cvxprivacy.results import comparison
 from cvxprivacy.typing import ChannelComparison
+from tests.lengths import rest_at_length
 from tests.refusals import refused
 
 
@@ -94,9 +95,10 @@ def test_by_the_least_of_steps():
     assert cpv.compare_channels(symmetric(p), erasure(2 * p + Fraction(1, 10**6))).verdict is False
 
 
-def test_pairs_that_were_made_by_a_garbling():
+@pytest.mark.parametrize("pairs", rest_at_length([40, 250], 1))
+def test_pairs_that_were_made_by_a_garbling(pairs):
     rng = np.random.default_rng(0)
-    for _ in range(250):
+    for _ in range(pairs):
         inputs, outputs, last = rng.integers(2, 6, size=3)
         zeros = rng.choice([0.0, 0.4])
         b = law(rng, inputs, outputs, zeros)
@@ -107,11 +109,12 @@ def test_pairs_that_were_made_by_a_garbling():
         assert answer.deficiency.upper == 0
 
 
-def test_pairs_that_a_gain_separates():
+@pytest.mark.parametrize("pairs", rest_at_length([30, 250], 1))
+def test_pairs_that_a_gain_separates(pairs):
     """One that adds noise to A: were A a garbling of that, A's own gain would not fall."""
     rng = np.random.default_rng(1)
     separated = 0
-    while separated < 250:
+    while separated < pairs:
         inputs, outputs, last = rng.integers(2, 6, size=3)
         a, b = law(rng, inputs, outputs), law(rng, inputs, last)
         gain = rng.integers(0, 10, size=(3, inputs)) * Fraction(1, 9)

@@ -13,7 +13,7 @@ import cvxprivacy as cpv
 from tests import referee
 from tests.criteria.definitions import ORDINAL, SOURCE, least
 from tests.instances import BINARY, ENDS, HAMMING, SCALAR, THREE, budgeted, contradictory
-from tests.lengths import rest_at_length
+from tests.lengths import rest_at_length, some_at_length
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ from tests.lengths import rest_at_length
             ([cpv.DeltaDisclosure(0.1)], ["budget", "delta_disclosure"]),
             ([cpv.MaximalLeakage(0.1)], ["budget", "maximal_leakage"]),
         ],
-        2,
+        1,
     ),
 )
 def test_conflicts_are_named_with_the_values_that_would_do(criteria, conflict):
@@ -180,7 +180,7 @@ def test_a_false_contradiction_does_not_verify():
         forged.verify()
 
 
-@pytest.mark.parametrize("budget", [0.1, 0.12, 0.13, 0.17])
+@pytest.mark.parametrize("budget", some_at_length([0.1, 0.12, 0.13, 0.17], 2))
 def test_what_would_do_is_not_rounded_to_what_would_not(budget):
     problem = cpv.GaussianEquivocation(SCALAR, budget, minimize="leakage", max_rate=0.1)
     with pytest.raises(cpv.InfeasibleError) as caught:

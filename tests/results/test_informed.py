@@ -16,6 +16,7 @@ from cvxprivacy.criteria.counts import Counts
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.results.informed import informed_by_table
 from cvxprivacy.results.recount import recount
+from tests.lengths import rest_at_length
 from tests.public_tables import real_folder
 
 FAIR = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
@@ -178,7 +179,7 @@ def capped(c, source=FAIR, cost=HAMMING, **options):
     return cpv.PrivacyDistortion(source, cost, **options)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", rest_at_length(range(3), 1))
 def test_the_cap_binds_and_its_price_is_the_slope(seed):
     source, cost = laid_out(seed + 1)
     free = capped(10, source, cost, budget=0.05).solve()
@@ -252,11 +253,12 @@ def test_a_verdict_counts_the_records_by_w_x_and_what_is_released():
     assert cpv.ConditionalLeakageCap(1).verdict(alone).holds is None
 
 
+@pytest.mark.long
 def test_letters_that_are_too_many_are_refused():
-    source = cpv.DiscreteSource(np.full((2, 4000), 1 / 8000))
+    source = cpv.DiscreteSource(np.full((2, 3200), 1 / 6400))
     with pytest.raises(cpv.InputError, match="coarser key") as caught:
         cpv.MinimumDistortion(
-            source, cpv.hamming(4000), [cpv.ConditionalLeakageCap(0.1)], encoder="wx"
+            source, cpv.hamming(3200), [cpv.ConditionalLeakageCap(0.1)], encoder="wx"
         )
     assert caught.value.argument == "criteria"
 

@@ -549,9 +549,9 @@ def at_random(rng: np.random.Generator):
 
 @pytest.mark.long
 def test_a_campaign_over_all_criteria():
-    """Certified, or proved infeasible, in 99.5 %; by the path alone in 95 %, half in 25 steps."""
+    """Certified, or proved infeasible, in 99 %; by the path alone in 95 %, half in 25 steps."""
     rng, steps, open_, asked = np.random.default_rng(20_260), [], [], 0
-    for trial in range(1000):
+    for trial in range(300):
         outcome = solve(at_random(rng).program)
         status = outcome.certificate.status
         if status not in ("certified", "infeasible"):
@@ -559,8 +559,8 @@ def test_a_campaign_over_all_criteria():
         asked += any("CLARABEL" in line for line in outcome.log)
         taken = [line.split(": ")[1].split() for line in outcome.log if "steps" in line]
         steps += [int(words[0]) for words in taken]
-    assert len(open_) <= 5, open_
-    assert asked <= 50
+    assert len(open_) <= 3, open_
+    assert asked <= 15
     assert median(steps) <= 25
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from statistics import median
 from typing import Any
@@ -22,7 +23,16 @@ from tests.lengths import rest_at_length, some_at_length
 
 OTHERS = {name: measure for name, (measure, _) in MEASURES.items() if name != "information"}
 OTHERS["losses"] = cpv.leakage.Gain(np.array(MATRIX) - 0.45)  # each may lose
-KINDS = ("all", "cap", "wx", "budget", "price", "letter")
+KINDS = ("cap", "wx", "budget", "price", "letter")
+
+
+def alternating(names: Any, values: Any) -> list[Any]:
+    """Return each name with one value, which are taken in turn."""
+    return list(zip(names, itertools.cycle(values), strict=False))
+
+
+# each measure in all places at once, and in one by itself
+PLACES = [(name, "all") for name in OTHERS] + alternating(OTHERS, KINDS)
 
 
 def instance(seed: int) -> tuple[cpv.DiscreteSource, np.ndarray]:
@@ -63,8 +73,7 @@ def posed(measure: cpv.leakage.Leakage, kind: str, seed: int = 5, share: float =
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", rest_at_length(KINDS, 1))
-@pytest.mark.parametrize("name", kinds_of(OTHERS))
+@pytest.mark.parametrize(("name", "kind"), PLACES)
 def test_it_reaches_what_the_conic_solver_finds(name: str, kind: str) -> None:
     referee.check_against_conic(posed(OTHERS[name], kind))
 
@@ -155,8 +164,7 @@ def test_recourse_starts_at_its_centre(name: str) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("size", rest_at_length([1e-6, 1e6], 1))
-@pytest.mark.parametrize("name", kinds_of(OTHERS))
+@pytest.mark.parametrize(("name", "size"), alternating(OTHERS, [1e-6, 1e6]))
 def test_sizes_of_costs_change_nothing(name: str, size: float) -> None:
     source, error = instance(5)
     budget = 0.3 * float((source.p_x @ error).min())
@@ -361,6 +369,6 @@ def test_measures_at_random() -> None:
 @pytest.mark.long
 def test_a_campaign_over_all_measures() -> None:
     """Certified, or proved infeasible, in 99 % by the path alone; half of them in 20 steps."""
-    open_, steps = campaign(500)
-    assert len(open_) <= 5, open_
+    open_, steps = campaign(150)
+    assert len(open_) <= 1, open_
     assert median(steps) <= 20

@@ -126,7 +126,7 @@ def test_a_table_is_counted_as_its_records_say(kind, table):
     assert source.bias(units="nats") == pytest.approx(cells / (2 * source.effective), abs=1e-12)
 
 
-@pytest.mark.parametrize("weights", [None, "weight"])
+@pytest.mark.parametrize("weights", rest_at_length(["weight", None], 1))
 def test_one_table_gives_one_mechanism_in_whatever_frame(weights):
     first = None
     for kind in KINDS:
@@ -203,7 +203,9 @@ def test_the_edges_of_a_decimal_width_are_decimals(width):
 @pytest.mark.parametrize(
     ("number", "ends"), rest_at_length([("float", INF), ("single", 9e9), ("float", 9e9)], 2)
 )
-@pytest.mark.parametrize("edges", [[0.1, 0.3, 0.6, 0.7], []], ids=["several", "all"])
+@pytest.mark.parametrize(
+    "edges", rest_at_length([[0.1, 0.3, 0.6, 0.7], []], 1), ids=["several", "all"]
+)
 def test_records_get_the_letters_that_were_counted(kind, number, ends, edges):
     values = [-ends, -3.0, 0.1, 0.3, 0.6, 0.7, 1e6, ends]
     columns, edges = {"w": ("int", list(range(8))), "x": (number, values)}, [-INF, *edges, INF]

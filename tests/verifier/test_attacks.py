@@ -1,4 +1,4 @@
-"""A little of each campaign of attacks here, a tenth of it in the long suite."""
+"""A little of each campaign of attacks here, somewhat more of it in the long suite."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def passed(name: str, count: int) -> Tally:
 
 
 def test_no_forgery_is_false() -> None:
-    tally = passed("forge", WHOLE["forge"] // 1000)
+    tally = passed("forge", WHOLE["forge"] // 2500)
     assert tally.verified >= tally.tried // 4  # the attack is on the proof, not on the format
     assert len(tally.refusals) >= 3
 
 
 @pytest.mark.long
 def test_no_forgery_is_false_at_length() -> None:
-    assert passed("forge", WHOLE["forge"] // 30).verified >= WHOLE["forge"] // 120
+    assert passed("forge", WHOLE["forge"] // 150).verified >= WHOLE["forge"] // 600
 
 
 def test_no_lie_is_believed() -> None:
@@ -44,31 +44,20 @@ def test_no_lie_is_believed() -> None:
 
 @pytest.mark.long
 def test_no_lie_is_believed_at_length() -> None:
-    tally = passed("lie", WHOLE["lie"] // 30)
+    tally = passed("lie", WHOLE["lie"] // 100)
     assert tally.refusals["certified"] < tally.tried
     assert tally.refusals["uncertified"] >= 1
 
 
 @pytest.mark.long
-def test_an_order_or_a_unit_changes_no_value() -> None:
-    assert passed("gaussian", WHOLE["gaussian"] // 500).verified >= 14
-
-
-@pytest.mark.long
 def test_an_order_or_a_unit_changes_no_value_at_length() -> None:
-    assert passed("gaussian", WHOLE["gaussian"] // 25).verified >= 70
-
-
-@pytest.mark.long
-@posix
-def test_no_file_starves_the_verifier() -> None:
-    passed("malformed", 10)  # at length every twentieth file is a large one
+    assert passed("gaussian", WHOLE["gaussian"] // 50).verified >= 35
 
 
 @posix
 @pytest.mark.long
 def test_no_file_starves_the_verifier_at_length() -> None:
-    tally = passed("malformed", WHOLE["malformed"] // 20)
+    tally = passed("malformed", len(malformed.KINDS))  # of each one, every twentieth of them large
     assert tally.largest[0] <= malformed.SPACE
 
 

@@ -85,8 +85,8 @@ def test_two_checkers_agree_on_it() -> None:
 
 @pytest.mark.long
 def test_two_checkers_agree_on_it_at_length() -> None:
-    statuses = [agree(document) for _, document in documents(2, 150)]
-    assert statuses.count("certified") > 90
+    statuses = [agree(document) for _, document in documents(2, 60)]
+    assert statuses.count("certified") > 36
     assert {*statuses} <= {"certified", "infeasible", "loose"}
 
 
@@ -158,7 +158,7 @@ def test_what_is_leaked_lies_in_its_ball() -> None:
 
 @pytest.mark.long
 def test_what_is_leaked_lies_in_its_ball_at_length() -> None:
-    assert all(enclosed(40_000)[branch] > 1000 for branch in BRANCHES)
+    assert all(enclosed(8_000)[branch] > 200 for branch in BRANCHES)
 
 
 def test_what_is_no_number_proves_nothing() -> None:
@@ -403,7 +403,7 @@ def test_no_forgery_is_false() -> None:
 
 @pytest.mark.long
 def test_no_forgery_is_false_at_length() -> None:
-    assert attack(5, 1000) > 250
+    assert attack(5, 300) > 75
 
 
 def test_many_centred_views_count_as_work() -> None:

@@ -56,10 +56,10 @@ def drawn(seed, criteria, how=(), key=KEY):
     return report(*asked, "--out", "o.csv", "--force", code=None)
 
 
-CASES = [(seed, CRITERIA[seed % 8], HOW[(seed + seed // 8) % 8]) for seed in range(40)]
+CASES = [(seed, CRITERIA[seed % 8], HOW[(seed + seed // 8) % 8]) for seed in range(16)]
 
 
-@pytest.mark.parametrize(("seed", "criteria", "how"), some_at_length(CASES, 8))
+@pytest.mark.parametrize(("seed", "criteria", "how"), some_at_length(CASES, 4))
 def test_random_tables_are_as_the_package_says(seed, criteria, how, here):
     document = drawn(seed, criteria, how)
     outcome = recounted("t.csv", "o.csv", document)

@@ -78,14 +78,14 @@ def test_two_checkers_agree_on_it(rule: str) -> None:
 
 @pytest.mark.long
 def test_two_checkers_agree_on_it_at_length() -> None:
-    statuses = [agree(document) for _, document in documents(1, 100)]
-    assert len(statuses) > 70
+    statuses = [agree(document) for _, document in documents(1, 50)]
+    assert len(statuses) > 35
     assert {*statuses} == {"certified"}
 
 
 def test_multipliers_may_be_anything() -> None:
     rng = np.random.default_rng(4)
-    for name, honest in documents(2, 10):
+    for name, honest in documents(2, 5):
         lowest = float(honest["claim"]["lower"])
         for scale in (0.0, 1.0, 1e3, math.nan):
             dual = {**honest["dual"], "letters": (scale * rng.normal(size=3)).tolist()}
@@ -289,22 +289,22 @@ def attack(seed: int, count: int, patch: Any = None) -> int:
 
 
 def test_no_forgery_is_false() -> None:
-    assert attack(3, 60) > 8
+    assert attack(3, 25) > 3
 
 
 @pytest.mark.long
 def test_no_forgery_is_false_at_length() -> None:
-    assert attack(5, 1500) > 200
+    assert attack(5, 400) > 50
 
 
 def test_no_forgery_is_false_where_corners_are_bounded(monkeypatch: Any) -> None:
     """As of more than 20 letters: the second checker looks at all corners."""
-    assert attack(8, 60, monkeypatch) > 8
+    assert attack(8, 25, monkeypatch) > 3
 
 
 @pytest.mark.long
 def test_no_forgery_is_false_where_corners_are_bounded_at_length(monkeypatch: Any) -> None:
-    assert attack(9, 1000, monkeypatch) > 150
+    assert attack(9, 300, monkeypatch) > 45
 
 
 @pytest.mark.parametrize("field", ["reference", "labels"])
