@@ -25,6 +25,7 @@ from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds
 from cvxprivacy.results.chords import Chords
 from cvxprivacy.results.neighbours import (
     FEW,
+    LEAST,
     MANY,
     is_edge,
     is_least,
@@ -221,8 +222,11 @@ class ChannelPrices:
 def _rooms(program: ChannelProgram, rates: Mapping[str, Fraction]) -> list[float]:
     """Return by how much neighbours have less room or more: of the bound, and of its span."""
     name, rate = next(iter(rates.items()))
-    if name not in program.constraints:
-        return [-1e-2, 1e-2, -1e-4, 1e-4]
+    if (aux := program.auxiliaries.get(name)) is not None:
+        bound = (float(aux.bound) - LEAST.get(aux.kind, 0.0)) / float(rate)
+        span, shares = 1.0 / float(rate), (s for s in _SHARES if s < 1)
+        rooms = [side * share * bound for share in shares for side in (-1, 1)]
+        return [room for room in (*rooms, *(step * span for step in reversed(_STEPS))) if room]
     row = program.constraints[name]
     bound = float(np.max(np.abs(row.bounds(program.m)))) / float(rate)
     span = span_of(program, row.expression) / float(rate)

@@ -363,8 +363,8 @@ class ChannelTask(Task):
                 return  # something is feasible; otherwise a sharper answer might tell
 
     def outcome(self) -> Outcome:
-        if not self.settled:
-            _offer_without_solver(self.prover)
+        if self.prover.status != "infeasible":
+            _offer_trivial(self.prover)
         return super().outcome()
 
 
@@ -385,11 +385,19 @@ def _offer_face(prover: Prover, reduction: FacialReduction, inner: Outcome) -> N
             return
 
 
-def _offer_without_solver(prover: Prover) -> None:
-    """Offer a release that tells nothing, for what has no better end yet."""
+def _offer_trivial(prover: Prover) -> None:
+    """Offer what needs no solver, where it has a better end: no enclosure is wider than that.
+
+    From below what is told without a release, at the least cost; from above releases that tell
+    nothing, and those of least cost.
+    """
     program, silent = prover.program, presolve.zero_multipliers(prover.program)
-    if not prover.lower > silent.lower_bound(program):
-        prover.offer_dual(silent)
+    for part in program.objectives:  # the worst of several is no less than any
+        alone = replace(silent, shares={part: 1.0})
+        if not prover.lower > alone.lower_bound(program):
+            prover.offer_dual(alone)
+    for channel in presolve.trivial(program, prover.upper):
+        prover.offer_channel(channel)
     if prover.primal is None:
         prover.offer_channel(np.full((program.n, program.m), 1.0 / program.m))
 
