@@ -351,4 +351,5 @@ class ChannelProblem(Problem[Solution]):
             title=type(self).__name__,
             sizes=problem._sizes(),
             notes=problem._notes(),
+            restated=problem.at,
         )

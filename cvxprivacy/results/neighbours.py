@@ -262,7 +262,7 @@ def is_least(program: ChannelProgram, chords: Chords, name: str) -> bool:
         return False
     span = float(np.ptp(program.cost(row.expression))) + sum(program.sizes(row.expression))
     dual = zero_multipliers(program, {name: 1.0 / (span or 1.0)}, objective=0)
-    rounding = max(1e-30, 2.0**-52 * abs(float(row.number)) / (span or 1.0))
+    rounding = 2.0**-52 * abs(float(row.number)) / (span or 1.0) if row.number else 1e-30
     return bool(chords.proof.lower(dual.to_dict()).lower() >= -rounding)
 
 

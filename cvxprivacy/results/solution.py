@@ -19,6 +19,8 @@ from cvxprivacy.text import facts_html
 
 __all__ = ["GaussianSolution", "Solution"]
 
+_DIGITS = 1e-6  # of a value, which an enclosure has that is narrower
+
 
 class Solution(Frozen):
     """A certified optimum: what ``solve`` of every discrete problem returns.
@@ -122,7 +124,8 @@ class Solution(Frozen):
         laws = dict(informed or {})
         self.informed = max(laws.values(), key=lambda each: each.after.upper, default=None)
         caution = "" if self.informed is None else self.informed.caution
-        self.notes = frozen([*notes, *([caution] if caution else [])])
+        coarse = _coarse(certificate)
+        self.notes = frozen([*notes, *filter(None, (caution, coarse))])
         self.terms = frozen({
             **{k: Enclosure(*ends) for k, ends in certificate.terms.items()},
             **{indexed("informed_risk", law): each.after for law, each in laws.items()},
@@ -279,6 +282,16 @@ class GaussianSolution(Solution):
     ) -> None:
         super().__init__(*arguments, **options)
         self.error_covariance = frozen(error_covariance)
+
+
+def _coarse(certificate: Certificate) -> str:
+    """Say so where high accuracy, which is a share of what an objective can be, is not of it."""
+    gap, value = certificate.gap, abs(certificate.attained)
+    high = certificate.accuracy == "high" and certificate.status == "certified"
+    if not high or gap <= _DIGITS * value:
+        return ""
+    unit = "a nat" if certificate.value_units else "the least step of the objective"
+    return f"high accuracy is relative to {unit}, not to the value: the enclosure is {gap:.1e} wide"
 
 
 def _agreed(lower: float, upper: float) -> str:

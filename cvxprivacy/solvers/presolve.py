@@ -159,13 +159,25 @@ def trivial(program: ChannelProgram, most: float) -> Iterator[Matrix]:
     for channel in (*(np.tile(law, (n, 1)) for law in laws), *least):
         if program.attained(channel) < most and program.violation(channel) <= _ROUNDED:
             yield channel
-    for y in np.argsort(np.max([cost.sum(axis=0) for cost in costs], axis=0), kind="stable"):
-        channel = np.tile(np.eye(m)[y], (n, 1))
-        if program.attained(channel) >= most:  # which alike tell nothing, and the others cost more
+    # what all constants tell is left out where it is nothing: a price of it makes much of rounding
+    told = [sum(_told(program, part)) for part in program.objectives.values()]
+    worth = np.max([t + cost.sum(axis=0) for t, cost in zip(told, costs, strict=True)], axis=0)
+    for y in np.argsort(worth, kind="stable"):
+        if worth[y] >= most:
             return
+        channel = np.tile(np.eye(m)[y], (n, 1))
         if program.violation(channel) <= _ROUNDED:
             yield channel
             return
+
+
+def _told(program: ChannelProgram, term: Expression) -> Iterator[float]:
+    """Yield what a term has of a release that tells nothing, beyond costs of moves."""
+    yield float(term.constant)
+    for view, weights in term.columns(program.m).items():
+        observer = program.views[view]
+        if observer.reference is not None or not observer.measure.divergence:
+            yield float(weights.max()) * prior_leakage(program, view)
 
 
 def _constant_in_blocks(program: ChannelProgram) -> tuple[Matrix, Dual] | None:
