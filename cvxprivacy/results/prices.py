@@ -135,7 +135,7 @@ class ChannelPrices:
     ) -> None:
         self.program, self.rules, self.primal, self.dual = program, rules, primal, dual
         self.upper, self.edges = program.attained(primal.matrix), tuple(edges)
-        self.whole, self.restated = nearby, restated
+        self.settled, self.restated = nearby, restated
         self.nearby = nearby and program.n**2 * program.m <= FEW
 
     def by_multipliers(self) -> dict[str, Any]:
@@ -166,7 +166,7 @@ class ChannelPrices:
                     price = Price(amount, -math.inf, math.inf, "not determined")
                 prices[name] = price
             else:  # too large, or broken off before multipliers were any good
-                kind: Kind = "not proved" if self.whole else "not determined"
+                kind: Kind = "not proved" if self.settled else "not determined"
                 prices[name] = Price(amount, -math.inf, math.inf, kind)
         return prices
 

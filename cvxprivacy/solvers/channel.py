@@ -153,8 +153,10 @@ class ChannelTask(Task):
             self.prover.offer_dual(replace(dual, scores={**dual.scores, **fewer}))
         _offer_trivial(self.prover)
         if not self.sharp:  # what tells nothing at all, if that is not the same for all letters
-            told = replace(objective, cost=None, cost_radius=0, constant=0, constant_radius=0)
-            rows = {**program.constraints, "told": Constraint(told, "<=", Fraction(0))}
+            information = replace(
+                objective, cost=None, cost_radius=0, constant=0, constant_radius=0
+            )
+            rows = {**program.constraints, "nothing": Constraint(information, "<=", Fraction(0))}
             silent = replace(program, objective=replace(objective, weights={}), constraints=rows)
             inner = minimise(ChannelTask(silent, self.options))
             if inner.certificate.primal is not None:

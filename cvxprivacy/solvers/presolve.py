@@ -160,8 +160,8 @@ def trivial(program: ChannelProgram, most: float) -> Iterator[Matrix]:
         if program.attained(channel) < most and program.violation(channel) <= _ROUNDED:
             yield channel
     # what all constants tell is left out where it is nothing: a price of it makes much of rounding
-    told = [sum(_told(program, part)) for part in program.objectives.values()]
-    worth = np.max([t + cost.sum(axis=0) for t, cost in zip(told, costs, strict=True)], axis=0)
+    prior = [sum(_silent(program, part)) for part in program.objectives.values()]
+    worth = np.max([t + cost.sum(axis=0) for t, cost in zip(prior, costs, strict=True)], axis=0)
     for y in np.argsort(worth, kind="stable"):
         if worth[y] >= most:
             return
@@ -171,7 +171,7 @@ def trivial(program: ChannelProgram, most: float) -> Iterator[Matrix]:
             return
 
 
-def _told(program: ChannelProgram, term: Expression) -> Iterator[float]:
+def _silent(program: ChannelProgram, term: Expression) -> Iterator[float]:
     """Yield what a term has of a release that tells nothing, beyond costs of moves."""
     yield float(term.constant)
     for view, weights in term.columns(program.m).items():
