@@ -45,6 +45,7 @@ class Value(NamedTuple):
 
 
 def number(value: Any) -> Any:
+    ctx.prec = BITS  # which what compiles a program sets to less
     exact = Fraction(value)
     return arb(fmpq(exact.numerator, exact.denominator))
 
@@ -179,6 +180,18 @@ class Reference:
         self.floors = [middle(mu / (k - low)) for k, low in zip(channel, self.low, strict=True)]
         self.multipliers = [middle(mu / slack) for slack in self.slacks(channel)]
         self.value = self.at(self.objective, channel).value + self.objective.constant
+        self._check()
+
+    def _check(self) -> None:
+        """Refuse multipliers that are not stationary: G − z is the same at all outputs (P20)."""
+        slopes = self.at(self.objective, self.channel).gradient
+        for row, lam in zip(self.rows, self.multipliers, strict=True):
+            gradient = self.at(row.term, self.channel, row.output).gradient
+            slopes = [a + lam * b for a, b in zip(slopes, gradient, strict=True)]
+        reduced = [float(a - z) for a, z in zip(slopes, self.floors, strict=True)]
+        table = np.array(reduced).reshape(self.n, self.m) / np.array(self.mass, float)[:, None]
+        if np.ptp(table, axis=1).max() > 1e-9:
+            raise UnfitError("not stationary")
 
     def _start(self) -> Numbers:
         n, m = self.n, self.m
