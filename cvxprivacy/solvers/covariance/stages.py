@@ -101,7 +101,8 @@ class CovarianceProver(BestBounds):
             price += b.transpose() * y * b * fmpq(half.numerator, half.denominator)  # P = −G, (G6)
         parts = {"": (_identity(self.program.n), _fractions(price))}
         with suppress(UnprovableError):
-            self.take_dual(CovarianceDual({}, posteriors, parts))
+            free = dict.fromkeys(self.program.constraints, 0.0)
+            self.take_dual(CovarianceDual(free, posteriors, parts))
         self.offer_exact(ErrorCovariance(_identity(self.program.n), _fractions(proof.bound)))
 
     def offer_multipliers(
