@@ -266,8 +266,10 @@ def _of_distinct(function: Callable[[Any], Fraction], values: Exact) -> Exact:
 def entries(values: Any) -> npt.NDArray[Any]:
     """Return what a list, a series or a frame holds, no column cast to the type of another.
 
-    What is masked is no number.
+    What is masked is no number; what a sparse array does not store is 0.
     """
+    if is_sparse(values):
+        return np.asarray(values.toarray())
     if isinstance(values, np.ma.MaskedArray):
         return np.ma.filled(values.astype(object), math.nan)
     if isinstance(values, np.ndarray):

@@ -21,7 +21,7 @@ from cvxprivacy.frozen import owned
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import hamming
 from cvxprivacy.model.information import nat
-from cvxprivacy.model.laws import Table
+from cvxprivacy.model.laws import Table, scaling
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.channel_latex import CategoricalWriter
 from cvxprivacy.programs.expression import Expression
@@ -216,4 +216,5 @@ class CategoricalProblem(Problem[Solution]):
             duals={"budget": slope, "mass": mass},
             posteriors={},
             log=outcome.log,
+            notes=[scaled] if (scaled := scaling(self.law)) else [],
         )

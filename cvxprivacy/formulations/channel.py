@@ -21,6 +21,7 @@ from cvxprivacy.formulations.problem import MadeOf, Problem
 from cvxprivacy.leakage.transport import order_in_words
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
+from cvxprivacy.model.laws import scaling
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.centre import Centre
 from cvxprivacy.programs.channel import ChannelProgram
@@ -294,10 +295,11 @@ class ChannelProblem(Problem[Solution]):
         return f"{sizes}, {self.alphabet.m:,} strategies Z → X̂"
 
     def _notes(self) -> list[str]:
-        """Return in which order a measure took the values of W, if these do not tell it."""
+        """Return how a law was scaled, and the order of W where its values do not tell it."""
         source, ordered = self.source, any(of.ordered for of in self.program.other_measures)
+        notes = [scaled] if (scaled := scaling(source.law)) else []
         evident = source.in_order or not ordered
-        return [] if evident else [order_in_words(source.names[0], source.w)]
+        return notes if evident else [*notes, order_in_words(source.names[0], source.w)]
 
     # ---- the ends of the curve -----------------------------------------------------------
 
@@ -349,4 +351,5 @@ class ChannelProblem(Problem[Solution]):
             title=type(self).__name__,
             sizes=problem._sizes(),
             notes=problem._notes(),
+            restated=problem.at,
         )

@@ -143,7 +143,8 @@ class MutualInformation(Smooth):
     def value(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
         other, on = reference[:, None] * joint.sum(axis=0), joint > 0
         terms = np.zeros_like(joint)
-        terms[on] = joint[on] * np.log(joint[on] / other[on])
+        # other masses underflow: of two letters of 1e-200
+        terms[on] = joint[on] * np.log(joint[on] / np.maximum(other[on], _TINY))
         return terms.sum(axis=0)
 
     def between(self, p: FloatArray, q: FloatArray) -> float:
@@ -156,7 +157,8 @@ class MutualInformation(Smooth):
         """Return log(r/π), r ∝ π e^s (P8)."""
         psi = scores - scores.max(axis=0)
         less = reference @ np.expm1(psi)  # Σ π e^ψ − 1, exact for the least of scores
-        log_sum: FloatArray = np.where(less > -0.5, np.log1p(less), np.log(reference @ np.exp(psi)))
+        large = np.log(np.maximum(reference @ np.exp(psi), _TINY))
+        log_sum: FloatArray = np.where(less > -0.5, np.log1p(np.maximum(less, -0.5)), large)
         return psi - log_sum
 
     def gradient(self, joint: FloatArray, reference: FloatArray) -> FloatArray:

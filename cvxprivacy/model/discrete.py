@@ -20,7 +20,15 @@ from cvxprivacy.model.information import (
     miller_madow,
     mutual_information,
 )
-from cvxprivacy.model.laws import SHAPE, Table, axes_of, frequencies, probabilities, tabulated
+from cvxprivacy.model.laws import (
+    SHAPE,
+    Table,
+    axes_of,
+    frequencies,
+    probabilities,
+    scaling,
+    tabulated,
+)
 from cvxprivacy.tables.counting import MOST_LEVELS, Counts, count_records
 from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.tables.values import MOST_CELLS
@@ -36,10 +44,10 @@ class DiscreteSource(Frozen):
     Parameters
     ----------
     pmf : array_like, frame or distribution, shape (|W|, |X|) or (|W|, |X|, |Z|)
-        Joint probabilities p(w, x) or p(w, x, z).  The sum may be off 1 by at most 1e-9 and
-        is then divided out exactly; anything further is refused.  Fractions and Decimals are
-        kept exactly, or refused.  A pandas, polars or pyarrow frame brings its labels, and so
-        does a ``dit.Distribution`` of two or three variables.
+        Joint probabilities p(w, x) or p(w, x, z).  The sum may be off 1 by at most 1e-9, or 1e-6
+        where they are floats of 32 bits, and is then divided out exactly; anything further is
+        refused.  Fractions and Decimals are kept exactly, or refused.  A pandas, polars or pyarrow
+        frame brings its labels, and so does a ``dit.Distribution`` of two or three variables.
     w, x, z : sequence, optional
         Labels of the letters, by default those of the frame, or 0, 1, ….  In pandas the index
         labels w; elsewhere a first column that is not numeric does.
@@ -372,6 +380,8 @@ class DiscreteSource(Frozen):
             Of the amounts.
         """
         notes = bias_notes(self.joint, self.effective, units=units)
+        if scaled := scaling(self.law):
+            notes.append(scaled)
         if self.dropped:
             notes.append(f"{self.dropped:,} records with missing values are left out")
         return notes

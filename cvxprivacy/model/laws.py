@@ -15,10 +15,22 @@ from cvxprivacy.exact import Exact, FloatArray, entries
 from cvxprivacy.extras import is_of_engine, nw
 from cvxprivacy.validation import labels, table
 
-__all__ = ["SHAPE", "Table", "axes_of", "frequencies", "index_of", "probabilities", "tabulated"]
+__all__ = [
+    "SHAPE",
+    "Table",
+    "axes_of",
+    "frequencies",
+    "index_of",
+    "probabilities",
+    "scaling",
+    "tabulated",
+]
 
 SHAPE = "pass finite nonnegative masses of shape (|W|, |X|) or (|W|, |X|, |Z|)"
 SUM_TOLERANCE = 1e-9
+ROUNDINGS = 8  # of the type that masses have: by so many units in 1 their sum may be off
+_SHORTER = {"float16", "float32"}
+_ROUGH = ROUNDINGS * float(np.finfo("float16").eps)
 MOST = 2**53  # beyond it a float need not be the whole number that was meant
 
 
@@ -158,7 +170,7 @@ def probabilities(
     """Return masses in exactly the ratios of the probabilities typed.
 
     They are these floats; Fractions and Decimals that floats would round are multiplied by their
-    common denominator.
+    common denominator.  Where they are floats of 32 or 16 bits, their sum is 1 to that precision.
 
     Parameters
     ----------
@@ -170,21 +182,51 @@ def probabilities(
     Raises
     ------
     InputError
-        For no array of finite numbers ≥ 0, a sum off 1 by more than 1e-9, or numbers with a
-        common denominator that floats do not hold.
+        For no array of finite numbers ≥ 0, a sum off 1 by more than 1e-9, or than 8 units in the
+        last place of the type of the numbers, or numbers with a common denominator that floats do
+        not hold.
     """
     law, common = table(values, argument, remedy, axes=axes, massive=True).copy(), 1
     if law.dtype == object:
         law, common = _multiplied(law, values, argument)
     total = math.fsum(law.ravel().tolist()) / common if law.max() <= MOST else math.inf
-    if abs(total - 1.0) > SUM_TOLERANCE:
+    tolerance = max(SUM_TOLERANCE, ROUNDINGS * _precision(values))
+    if abs(total - 1.0) > tolerance:
         raise InputError(
             argument,
-            f"the entries sum to {total!r}, off 1 by more than {SUM_TOLERANCE:g}",
+            f"the entries sum to {total!r}, off 1 by more than {tolerance:.2g}",
             f"normalise it yourself, or use {otherwise}",
             value=total,
         )
     return law
+
+
+def scaling(law: FloatArray) -> str:
+    """Return what was done to masses whose sum is 1 but for the rounding of a shorter type, if so.
+
+    Of masses that are counts, or within 1e-9 of a law, nothing.
+    """
+    total = math.fsum(law.ravel().tolist())
+    if not SUM_TOLERANCE < abs(total - 1.0) < _ROUGH:
+        return ""
+    return f"the masses sum to {total:.10g}, and each is divided by that"
+
+
+def _precision(values: Any) -> float:
+    """Return the unit in the last place of 1 in the least precise type that numbers have."""
+    if is_of_engine(values):
+        frame = nw.from_native(values, eager_only=True, allow_series=True, pass_through=True)
+        if isinstance(frame, nw.Series):
+            types = {frame.dtype}
+        else:
+            types = set(frame.schema.values()) if isinstance(frame, nw.DataFrame) else set()
+        names = {str(of).lower() for of in types}
+    else:
+        array = values if isinstance(values, np.ndarray) else entries(values)
+        boxed = array.dtype == object
+        names = {str(np.dtype(type(v))) for v in array.flat if isinstance(v, np.floating)}
+        names = names if boxed else {str(array.dtype)}
+    return max((float(np.finfo(name).eps) for name in names & _SHORTER), default=0.0)
 
 
 def frequencies(

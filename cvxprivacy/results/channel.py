@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ def channel_solution(
     title: str,
     sizes: str,
     notes: list[str],
+    restated: Callable[..., Any] | None = None,
 ) -> Solution:
     """Return what a solve returns.
 
@@ -46,6 +48,8 @@ def channel_solution(
         Bounds on the row of a key letter without mass, as of ``restored_rows``.
     independent : bool
         Whether records have to be drawn independently.
+    restated : callable, optional
+        Returns the problem with other numbers.
     """
     counted = None  # of several laws, no one table is all that was counted
     if not alphabet.several:
@@ -66,6 +70,7 @@ def channel_solution(
             dual,
             outcome.edges,
             nearby=certificate.status == "certified",
+            restated=restated,
         )
     return Solution(
         certificate,

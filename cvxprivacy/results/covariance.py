@@ -188,6 +188,7 @@ class CovariancePrices:
                 prices[symbol.name] = prices.get(symbol.name, 0.0) + amount
         return {name: price + 0.0 for name, price in prices.items()}
 
+    @np.errstate(all="ignore")  # what is no number proves nothing
     def proved(self) -> dict[str, Any]:
         """Return the prices with the ends that are proved of them."""
         prices = self.by_multipliers()

@@ -29,6 +29,7 @@ from cvxprivacy.solvers.presolve import zero_multipliers
 __all__ = ["is_edge", "is_least", "near_channels", "rescored", "roomier", "solved", "solved_nearby"]
 
 MANY = 20_000  # entries, beyond which no proof is made again for a price
+LEAST = {"maximum": 1.0, "excess": 0.0}  # bounds of auxiliaries, below which nothing is feasible
 FEW = 1_200  # entries times letters, up to which neighbours are solved
 _NEAR = 1e-6  # of the scale: what is so near the worst of several counts as that
 _ACTIVE = 60  # rows that moves are kept on
@@ -254,14 +255,14 @@ def is_least(program: ChannelProgram, chords: Chords, name: str) -> bool:
     That is a contradiction of a bound that is less.
     """
     if (aux := program.auxiliaries.get(name)) is not None:
-        least = {"maximum": 1, "excess": 0}.get(aux.kind)
+        least = LEAST.get(aux.kind)
         return least is not None and not aux.radius and bool(aux.bound <= least)
     row = program.constraints.get(name)
     if row is None or row.sense != "<=" or row.per_output:
         return False
     span = float(np.ptp(program.cost(row.expression))) + sum(program.sizes(row.expression))
     dual = zero_multipliers(program, {name: 1.0 / (span or 1.0)}, objective=0)
-    rounding = max(1e-30, 2.0**-52 * abs(float(row.number)) / (span or 1.0))
+    rounding = 2.0**-52 * abs(float(row.number)) / (span or 1.0) if row.number else 1e-30
     return bool(chords.proof.lower(dual.to_dict()).lower() >= -rounding)
 
 

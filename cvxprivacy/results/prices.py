@@ -9,12 +9,13 @@ is the bound of constraints, the optimum is convex in it (P27), and
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs.channel import ChannelProgram, Matrix
 from cvxprivacy.programs.compiler import Rules
@@ -25,15 +26,17 @@ from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds
 from cvxprivacy.results.chords import Chords
 from cvxprivacy.results.neighbours import (
     FEW,
+    LEAST,
     MANY,
     is_edge,
     is_least,
     near_channels,
     rescored,
+    solved,
     solved_nearby,
     span_of,
 )
-from cvxprivacy.results.price import SHARP, Price, useful
+from cvxprivacy.results.price import SHARP, Kind, Price, useful
 from cvxprivacy.results.shifted import Shifted
 from cvxprivacy_verifier import verify
 
@@ -43,6 +46,9 @@ __all__ = ["ChannelPrices", "Moving", "constants", "enclosed", "moving"]
 # curvature that is not known, and a chord of any is sound.
 _SHARES = (0.1, 1e-2, 1e-4, 1.0)
 _STEPS = (1e-6, 1e-4, 1e-2)  # of the row's span, by which they have more
+_NEAR = Fraction(1, 1024)  # of a number, to which a mean slope is taken
+_LEAST = Fraction(1, 2**20)  # that far, where ends are too wide for less
+_ROOM, _ZERO = 0.01, 1e-6  # share, and part of a unit, by which that may be another one
 
 
 class Moving:
@@ -113,6 +119,8 @@ class ChannelPrices:
         Rows whose bounds a solver took for the least that is feasible.
     nearby : bool
         Whether programs nearby may be solved: not where this one was broken off.
+    restated : callable, optional
+        Returns the problem with another number of this name.
     """
 
     def __init__(
@@ -123,9 +131,11 @@ class ChannelPrices:
         dual: Dual,
         edges: Collection[str] = (),
         nearby: bool = True,
+        restated: Callable[..., Any] | None = None,
     ) -> None:
         self.program, self.rules, self.primal, self.dual = program, rules, primal, dual
         self.upper, self.edges = program.attained(primal.matrix), tuple(edges)
+        self.settled, self.restated = nearby, restated
         self.nearby = nearby and program.n**2 * program.m <= FEW
 
     def by_multipliers(self) -> dict[str, Any]:
@@ -137,6 +147,7 @@ class ChannelPrices:
         edges = [name for name in self.edges if is_edge(self.program, name)]
         return _amounts(self.program, self.rules, self.primal.matrix, self.dual, floors, edges)
 
+    @np.errstate(all="ignore")  # what is no number proves nothing
     def proved(self) -> dict[str, Any]:
         """Return the prices with the ends that are proved of them."""
         prices = self.by_multipliers()
@@ -149,11 +160,47 @@ class ChannelPrices:
             if of is not None and proof is not None:
                 prices[name] = self._proved(amount, of, Chords(proof, of.rates))
             elif self.nearby:
-                unit = verify.proof_of(self.program.to_dict()).unit(self.upper)
-                prices[name] = Shifted(self.program, self.rules, name).price(amount, float(unit))
-            else:
-                prices[name] = Price(amount, -math.inf, math.inf, "not proved")
+                unit = float(verify.proof_of(self.program.to_dict()).unit(self.upper))
+                price = Shifted(self.program, self.rules, name).price(amount, unit)
+                if price.kind == "not proved" and not self._confirmed(name, amount, unit):
+                    price = Price(amount, -math.inf, math.inf, "not determined")
+                prices[name] = price
+            else:  # too large, or broken off before multipliers were any good
+                kind: Kind = "not proved" if self.settled else "not determined"
+                prices[name] = Price(amount, -math.inf, math.inf, kind)
         return prices
+
+    def _confirmed(self, name: str, amount: float, unit: float) -> bool:
+        """Tell whether what multipliers say is the mean slope to numbers next to this one.
+
+        That proves nothing of a derivative, where no convexity is known; but multipliers that are
+        wrong are found out.
+        """
+        typed = self._typed(name)
+        if self.restated is None or typed is None or math.isinf(amount):
+            return True
+        here, number = solved(self.program), Fraction(typed)
+        off = max(_ROOM * abs(amount), _ZERO * unit / max(abs(float(number)), 1.0))
+        for step in filter(None, dict.fromkeys((number * _NEAR, max(number * _NEAR, _LEAST)))):
+            ends, apart = [], math.inf
+            for moved in (number + step, number - step):
+                try:
+                    there = solved(self.restated(**{name: moved}).program)
+                except InputError:  # more or less than may be typed
+                    continue
+                rises = sorted((there.lower - here.upper, there.upper - here.lower))
+                ends += [rise / float(moved - number) for rise in rises]
+                apart = min(apart, (rises[1] - rises[0]) / float(step))
+            if apart <= off:
+                return all(abs(end - amount) <= off for end in ends)
+        return False
+
+    def _typed(self, name: str) -> Any:
+        """Return the one number that was typed for a name, or None."""
+        rules = [rule for group in self.rules.values() for rule in group.values()]
+        places: list[Any] = [*rules, *self.program.objectives.values()]
+        numbers = {s.typed for p in places for s in p.derivatives if s.name == name}
+        return numbers.pop() if len(numbers) == 1 and not np.ndim(next(iter(numbers))) else None
 
     def _places(self) -> Iterable[tuple[str, Any]]:
         for group in self.rules.values():
@@ -221,8 +268,11 @@ class ChannelPrices:
 def _rooms(program: ChannelProgram, rates: Mapping[str, Fraction]) -> list[float]:
     """Return by how much neighbours have less room or more: of the bound, and of its span."""
     name, rate = next(iter(rates.items()))
-    if name not in program.constraints:
-        return [-1e-2, 1e-2, -1e-4, 1e-4]
+    if (aux := program.auxiliaries.get(name)) is not None:
+        bound = (float(aux.bound) - LEAST.get(aux.kind, 0.0)) / float(rate)
+        rooms = [_STEPS[-1] / float(rate)]  # along which optima are mostly straight
+        rooms += [side * share * bound for share in _SHARES if share < 1 for side in (-1, 1)]
+        return [room for room in (*rooms, *(step / float(rate) for step in _STEPS[-2::-1])) if room]
     row = program.constraints[name]
     bound = float(np.max(np.abs(row.bounds(program.m)))) / float(rate)
     span = span_of(program, row.expression) / float(rate)

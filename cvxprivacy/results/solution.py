@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, cast
+from itertools import count, takewhile
+from typing import Any
 
 import numpy as np
 
 from cvxprivacy.certificates.certificate import Certificate
-from cvxprivacy.frozen import Frozen, frozen
+from cvxprivacy.frozen import Frozen, FrozenDict, frozen, owned
 from cvxprivacy.programs.worst import indexed
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.results.enclosure import Enclosure
@@ -18,6 +19,21 @@ from cvxprivacy.results.price import Price
 from cvxprivacy.text import facts_html
 
 __all__ = ["GaussianSolution", "Solution"]
+
+_DIGITS = 1e-6  # of a value, which an enclosure has that is narrower
+
+
+class _ByRow(FrozenDict):
+    """Numbers by name; of the rows ``v.0``, ``v.1``, … of a vector constraint all under ``v``."""
+
+    def __missing__(self, name: str) -> np.ndarray:
+        rows = list(takewhile(self.__contains__, (f"{name}.{i}" for i in count())))
+        if not rows:
+            raise KeyError(name)
+        return owned(np.array([self[row] for row in rows], float))
+
+    def __reduce__(self) -> Any:
+        return _ByRow, (dict(self), self._remedy)
 
 
 class Solution(Frozen):
@@ -44,8 +60,9 @@ class Solution(Frozen):
     prices : dict of str to Price or array
         d value / d (the number that was typed), for each number typed, with proved ends (see
         :class:`Price`); of a vector constraint ``v`` one for each row, ``v.0``, ``v.1``, … as in
-        ``duals``.  Infinite where the least tightening makes the problem infeasible: −inf for a
-        budget of least distortion, +inf for a floor of 1.  Proved when they are first read.
+        ``duals``, and both have all of them as an array under ``v``, in CVXPY's order.  Infinite
+        where the least tightening makes the problem infeasible: −inf for a budget of least
+        distortion, +inf for a floor of 1.  Proved when they are first read.
     marginals : dict of str to float or array
         The same as the multipliers say: proved by nothing, and at once.
     release : Channel, GaussianRelease or None
@@ -122,12 +139,13 @@ class Solution(Frozen):
         laws = dict(informed or {})
         self.informed = max(laws.values(), key=lambda each: each.after.upper, default=None)
         caution = "" if self.informed is None else self.informed.caution
-        self.notes = frozen([*notes, *([caution] if caution else [])])
+        coarse = _coarse(certificate)
+        self.notes = frozen([*notes, *filter(None, (caution, coarse))])
         self.terms = frozen({
             **{k: Enclosure(*ends) for k, ends in certificate.terms.items()},
             **{indexed("informed_risk", law): each.after for law, each in laws.items()},
         })  # fmt: skip
-        self._priced, self.duals = prices, frozen(duals)
+        self._priced, self.duals = prices, _ByRow(frozen(duals))
         self.posteriors = frozen(posteriors)
         self.least_favourable = frozen(dict(least_favourable or {}))
 
@@ -136,7 +154,7 @@ class Solution(Frozen):
         """The derivatives of the optimum by the numbers that were typed; proved when first read."""
         priced = self._priced
         prices: Mapping[str, Any] = priced if isinstance(priced, Mapping) else priced.proved()
-        return cast(Mapping[str, Any], frozen(prices))
+        return _ByRow(frozen(prices))
 
     @property
     def marginals(self) -> Mapping[str, Any]:
@@ -279,6 +297,16 @@ class GaussianSolution(Solution):
     ) -> None:
         super().__init__(*arguments, **options)
         self.error_covariance = frozen(error_covariance)
+
+
+def _coarse(certificate: Certificate) -> str:
+    """Say so where high accuracy, which is a share of what an objective can be, is not of it."""
+    gap, value = certificate.gap, abs(certificate.attained)
+    high = certificate.accuracy == "high" and certificate.status == "certified"
+    if not high or gap <= _DIGITS * value:
+        return ""
+    unit = "a nat" if certificate.value_units else "the least step of the objective"
+    return f"high accuracy is relative to {unit}, not to the value: the enclosure is {gap:.1e} wide"
 
 
 def _agreed(lower: float, upper: float) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -16,11 +17,11 @@ import numpy as np
 
 from cvxprivacy.certificates.bounds import Prover
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import FloatArray
+from cvxprivacy.exact import FloatArray, array, fractions
 from cvxprivacy.leakage import Leakage
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
-from cvxprivacy.programs.expression import Expression
+from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.solvers import entry_rows, presolve, sparse_rows
 from cvxprivacy.solvers.entries import generation as entry_generation
 from cvxprivacy.solvers.family import Family
@@ -29,6 +30,7 @@ from cvxprivacy.solvers.interior.program import ScaledProgram
 from cvxprivacy.solvers.presolve import FacialReduction
 from cvxprivacy.solvers.task import UNUSABLE, Minimise, Outcome, Task, attempts
 from cvxprivacy_verifier.balls import UnaffordableError
+from cvxprivacy_verifier.verify import TOLERANCE
 
 __all__ = ["ChannelTask", "prover_of", "refuse_foreign", "refuse_too_large"]
 
@@ -43,6 +45,8 @@ _CONIC = 500_000
 _LARGEST_CONIC = 2_000_000  # 4 GB
 _PATIENCE = 3  # steps in which a gap that would do is to become a tenth, or in the last a half
 _ROOM = 1e-6  # by which rows are stricter, of their span, where channels to mix with are sought
+_HEAVY = 1e5  # times all differences of costs, that a price of information may be
+_STUCK = 0.95  # the part of it in these steps, to digits of a value that is less than the gap
 _CHEAP = 5e5  # n²m of a program whose central path is followed for a better gap than was asked
 _MARGIN = 0.25  # of a gap that would do, where repair takes some of it: a step costs less than that
 _SHARP = 1e-11  # that gap, in the objective's scale
@@ -120,10 +124,44 @@ class ChannelTask(Task):
         if (pair := presolve.constant(self.program)) is not None:
             self.prover.offer_channel(pair[0])
             self.prover.offer_dual(pair[1])
-            if self.certified:
+            if self.sharp:
                 self.report("closed form: no constraint binds")
                 return True
-        return self._reduced(minimise)
+        return self._of_less_weight(minimise) or self._reduced(minimise)
+
+    def _of_less_weight(self, minimise: Minimise) -> bool:
+        """Solve with less of a price of information that is far above all costs.
+
+        Where nothing is told at that price, nothing is at a greater one; true if that certifies.
+        """
+        program, objective = self.program, self.program.objective
+        if not isinstance(objective, Expression) or objective.cost is None or not program.dense:
+            return False
+        most = _HEAVY * float(np.ptp(program.cost(objective)))
+        if not 0 < most < max(program.sizes(objective), default=0.0):
+            return False
+        share = Fraction(most / max(program.sizes(objective)))
+        weights = {k: fractions(array(w)) * share for k, w in objective.weights.items()}
+        lighter = replace(program, objective=replace(objective, weights=weights))
+        inner = minimise(ChannelTask(lighter, self.options))
+        self.log += inner.log
+        if inner.certificate.primal is not None:
+            self.prover.offer_channel(inner.certificate.primal)
+        if (dual := inner.certificate.dual) is not None:
+            # in balance: what weighs more has less of a score
+            fewer = {view: s * float(share) for view, s in dual.scores.items() if view in weights}
+            self.prover.offer_dual(replace(dual, scores={**dual.scores, **fewer}))
+        _offer_trivial(self.prover)
+        if not self.sharp:  # what tells nothing at all, if that is not the same for all letters
+            information = replace(
+                objective, cost=None, cost_radius=0, constant=0, constant_radius=0
+            )
+            rows = {**program.constraints, "nothing": Constraint(information, "<=", Fraction(0))}
+            silent = replace(program, objective=replace(objective, weights={}), constraints=rows)
+            inner = minimise(ChannelTask(silent, self.options))
+            if inner.certificate.primal is not None:
+                self.prover.offer_channel(inner.certificate.primal)
+        return self.sharp
 
     def _reduced(self, minimise: Minimise) -> bool:
         """Solve the smaller programs of rows without interior, or with hardly any.
@@ -138,7 +176,18 @@ class ChannelTask(Task):
             if not reduction.near:
                 self.edges += [*([reduction.name] if reduction.edge else []), *inner.edges]
             _offer_face(self.prover, reduction, inner)
-        return self.settled
+        return self.sharp
+
+    @property
+    def sharp(self) -> bool:
+        """Whether all is settled, of small programs to digits of the value that there is.
+
+        A nat may be far more than that, where letters are rare or bounds next to those of no use.
+        """
+        prover, program = self.prover, self.program
+        if prover.status != "certified" or program.n**2 * program.m > _CHEAP:
+            return self.settled
+        return prover.upper - prover.lower <= TOLERANCE[self.accuracy] * abs(prover.upper)
 
     # ---- the central path ----------------------------------------------------------------
 
@@ -154,11 +203,11 @@ class ChannelTask(Task):
                 self.report(words)
                 prover.offer_dual(dual)
                 prover.offer_channel(channel)
-                if self.certified:
+                if self.sharp:
                     return True
         with np.errstate(all="ignore"):
             failure = _follow(_points(self), self._taken)
-            if not self.settled:
+            if not self.sharp:
                 # a gap that would do, and no proof of it: repair needs a channel to mix with
                 near = self.best is not None and self.best.gap <= prover.tolerance
                 self.salvage()
@@ -232,8 +281,13 @@ class ChannelTask(Task):
         slow = len(before) == _PATIENCE and gap > max(0.1 * before[0], 0.5 * before[-1])
         patient = not (slow and gap <= goal)
         margin = _MARGIN if patient and not self.plain else 1.0
-        if patient and program.n**2 * program.m <= _CHEAP:
+        cheap = program.n**2 * program.m <= _CHEAP
+        if patient and cheap:
             goal = min(goal, _SHARP * program.scale)
+        if gap <= goal and cheap and not (slow and gap > _STUCK * before[0]):
+            # all that may be more than the value itself
+            value = abs(program.attained(iterate.proposal()[0]))
+            goal = min(goal, TOLERANCE[self.accuracy] * value)
         if gap > goal or gap > margin * self.goal():
             if not self.plain:
                 self._keep_inside(iterate)
@@ -363,8 +417,8 @@ class ChannelTask(Task):
                 return  # something is feasible; otherwise a sharper answer might tell
 
     def outcome(self) -> Outcome:
-        if not self.settled:
-            _offer_without_solver(self.prover)
+        if self.prover.status != "infeasible":
+            _offer_trivial(self.prover)
         return super().outcome()
 
 
@@ -385,11 +439,19 @@ def _offer_face(prover: Prover, reduction: FacialReduction, inner: Outcome) -> N
             return
 
 
-def _offer_without_solver(prover: Prover) -> None:
-    """Offer a release that tells nothing, for what has no better end yet."""
+def _offer_trivial(prover: Prover) -> None:
+    """Offer what needs no solver, where it has a better end: no enclosure is wider than that.
+
+    From below what is told without a release, at the least cost; from above releases that tell
+    nothing, and those of least cost.
+    """
     program, silent = prover.program, presolve.zero_multipliers(prover.program)
-    if not prover.lower > silent.lower_bound(program):
-        prover.offer_dual(silent)
+    for part in program.objectives:  # the worst of several is no less than any
+        alone = replace(silent, shares={part: 1.0})
+        if not prover.lower > alone.lower_bound(program):
+            prover.offer_dual(alone)
+    for channel in presolve.trivial(program, prover.upper):
+        prover.offer_channel(channel)
     if prover.primal is None:
         prover.offer_channel(np.full((program.n, program.m), 1.0 / program.m))
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.covariance import CovarianceProgram
 from cvxprivacy.solvers.bregman.task import BregmanTask
@@ -65,7 +67,8 @@ def solve_gaussian(program: CovarianceProgram, *, exact: Any = None, **options: 
 def _minimise(task: Task) -> Outcome:
     """Solve: the loop.  A stage that meets a smaller program calls it again."""
     try:
-        _stages(task)
+        with np.errstate(all="ignore"):  # what is no number proves nothing, and is told to nobody
+            _stages(task)
     except KeyboardInterrupt:
         if task.watch.interrupted or not task.watched:
             raise
@@ -73,7 +76,8 @@ def _minimise(task: Task) -> Outcome:
         task.salvage()
     if task.watch.stopped and not task.settled:
         task.report(f"stopped: {task.watch.stopped}")
-    return task.outcome()
+    with np.errstate(all="ignore"):
+        return task.outcome()
 
 
 def _stages(task: Task) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.additive import span as span_of
-from cvxprivacy.exact import Exact, FloatArray
+from cvxprivacy.exact import Exact, FloatArray, floats
 from cvxprivacy.programs.channel import ChannelProgram, Matrix
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Constraint, Expression
@@ -34,6 +34,7 @@ __all__ = [
     "facial_reduction",
     "facial_reductions",
     "tightened",
+    "trivial",
     "zero_multipliers",
 ]
 
@@ -139,6 +140,44 @@ def constant(program: ChannelProgram) -> tuple[Matrix, Dual] | None:
         if feasible and program.attained(channel) - bound <= _CLOSED * program.scale:
             return channel, dual
     return None
+
+
+def trivial(program: ChannelProgram, most: float) -> Iterator[Matrix]:
+    """Yield what is feasible in floats and worth less than ``most``: constants, and least costs."""
+    n, m = program.n, program.m
+    costs = [program.mass[:, None] * program.cost(part) for part in program.objectives.values()]
+    laws = []  # of what releases that keep margins have in common
+    for row in program.constraints.values():
+        if row.sense == "==" and isinstance(row.bound, tuple) and sum(row.bound) == 1:
+            laws.append(np.array([float(b) for b in row.bound]))
+    for aux in program.auxiliaries.values():
+        if isinstance(aux, Excess) and aux.pair is None:
+            laws.append(floats(aux.levels))
+    rows = (row.expression for row in program.constraints.values() if row.linear)
+    linear = [program.mass[:, None] * program.cost(term) for term in rows if not term.per_output]
+    least = (program.completed(program.least(cost)[0]) for cost in (*costs, *linear))
+    for channel in (*(np.tile(law, (n, 1)) for law in laws), *least):
+        if program.attained(channel) < most and program.violation(channel) <= _ROUNDED:
+            yield channel
+    # what all constants tell is left out where it is nothing: a price of it makes much of rounding
+    prior = [sum(_silent(program, part)) for part in program.objectives.values()]
+    worth = np.max([t + cost.sum(axis=0) for t, cost in zip(prior, costs, strict=True)], axis=0)
+    for y in np.argsort(worth, kind="stable"):
+        if worth[y] >= most:
+            return
+        channel = np.tile(np.eye(m)[y], (n, 1))
+        if program.violation(channel) <= _ROUNDED:
+            yield channel
+            return
+
+
+def _silent(program: ChannelProgram, term: Expression) -> Iterator[float]:
+    """Yield what a term has of a release that tells nothing, beyond costs of moves."""
+    yield float(term.constant)
+    for view, weights in term.columns(program.m).items():
+        observer = program.views[view]
+        if observer.reference is not None or not observer.measure.divergence:
+            yield float(weights.max()) * prior_leakage(program, view)
 
 
 def _constant_in_blocks(program: ChannelProgram) -> tuple[Matrix, Dual] | None:

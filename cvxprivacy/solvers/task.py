@@ -27,7 +27,7 @@ __all__ = [
     "reported",
 ]
 
-UNUSABLE = (np.linalg.LinAlgError, ValueError, OverflowError)  # numbers that are none
+UNUSABLE = (np.linalg.LinAlgError, ValueError, OverflowError, ZeroDivisionError)  # no numbers
 _LIMITS = {"CLARABEL": "time_limit", "SCS": "time_limit_secs"}  # what solvers call a time limit
 # Clarabel's own tolerances are 1e-8, and so is its regularisation, which keeps residuals from less
 _TIGHT = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12}

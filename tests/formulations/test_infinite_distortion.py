@@ -13,6 +13,7 @@ import pytest
 
 import cvxprivacy as cpv
 from cvxprivacy.cli import problemfile
+from cvxprivacy_verifier.__main__ import main
 from tests import referee
 from tests.lengths import some_at_length
 from tests.refusals import refused
@@ -210,3 +211,42 @@ def test_a_distance_of_nothing_preserves_the_marginal():
     assert least(cpv.MarginalDistance(1e-6)) == pytest.approx(least(near.at(0)), abs=1e-4)
     for wrong in (-0.1, math.nan, "0", None, False):
         refused(lambda t=wrong: cpv.MarginalDistance(t), "t", value=wrong)
+
+
+# ---- the erasure distortion of every lecture ----------------------------------------------------
+
+
+BIT = cpv.DiscreteSource.identical([0.5, 0.5])
+ERASURE = [[0, INF, 1], [INF, 0, 1]]
+
+
+@pytest.mark.parametrize("budget", [0, 1e-12, 0.25, 1])
+def test_erasures_cost_a_bit_each(budget):
+    """R(D) = 1 − D (Cover and Thomas 2006, problem 10.7): D of the letters are erased."""
+    problem = cpv.PrivacyDistortion(BIT, ERASURE, budget=budget)
+    solution = problem.solve()
+    assert solution.certificate.verify()
+    assert solution.lower - 1e-15 <= 1 - budget <= solution.upper + 1e-15
+    price = solution.prices["budget"]
+    assert price.lower - 1e-9 <= -1 <= price.upper + 1e-9 or budget == 1
+    assert (price.kind == "one-sided") == (budget == 0)
+    assert solution.channel.matrix[0].tolist() == pytest.approx([1 - budget, 0, budget], abs=1e-5)
+
+
+def test_erasures_in_files_and_along_the_curve(tmp_path, capsys):
+    path, proof = tmp_path / "erasure.toml", tmp_path / "proof.json"
+    path.write_text("""
+formulation = "PrivacyDistortion"
+budget = 0.25
+[source]
+pmf = [[0.5, 0.0], [0.0, 0.5]]
+[distortion]
+matrix = [[0, inf, 1], [inf, 0, 1]]
+""")
+    assert problemfile.read(path).problem.solve().value == pytest.approx(0.75, abs=1e-6)
+    cpv.PrivacyDistortion(BIT, ERASURE, budget=0.25).solve().certificate.to_json(proof)
+    assert main([str(proof)]) == 0
+    assert "verified" in capsys.readouterr().out
+    curve = cpv.frontier(cpv.PrivacyDistortion(BIT, ERASURE, budget=0.25), tol=1e-4)
+    for point in curve.points:
+        assert point.lower - 1e-12 <= 1 - point.x <= point.upper + 1e-12

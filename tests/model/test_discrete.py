@@ -9,10 +9,14 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
+from scipy import sparse
 
 import cvxprivacy as cpv
 from cvxprivacy import exact
+from tests import refusals
 
 LAW = np.array([[0.1, 0.2, 0.3], [0.05, 0.15, 0.2]])
 CUBE = np.arange(24.0).reshape(2, 3, 4)
@@ -557,3 +561,53 @@ def test_identical_takes_the_labels_of_a_series():
     assert (one.x, one.law.tolist()) == (["a", "b"], [[0.5, 0], [0, 0.5]])
     with pytest.raises(cpv.InputError, match="^pmf: a distribution of 2 random variables"):
         cpv.DiscreteSource.identical(Distribution({"ab": 1.0}))
+
+
+# ---- shorter floats, and sparse arrays -------------------------------------------------------
+
+
+SHORT = np.array([[0.3, 0.1], [0.1, 0.5]], np.float32)
+
+
+@pytest.mark.parametrize(
+    "pmf",
+    [
+        SHORT, [list(row) for row in SHORT], pd.DataFrame(SHORT), pl.DataFrame(SHORT),
+        pa.table({"a": SHORT[:, 0], "b": SHORT[:, 1]}), sparse.csr_array(SHORT),
+        sparse.coo_matrix(SHORT),
+    ],
+    ids=["array", "list", "pandas", "polars", "pyarrow", "csr_array", "coo_matrix"],
+)  # fmt: skip
+def test_a_law_of_short_floats_sums_to_1_to_their_precision(pmf):
+    """They sum to 1.0000000149: scaled by that, and told."""
+    source = cpv.DiscreteSource(pmf)
+    assert source.law.tolist() == SHORT.astype(float).tolist()
+    (note,) = [note for note in source.notes if "divided" in note]
+    assert note == "the masses sum to 1.000000015, and each is divided by that"
+    assert note in str(source)
+    solution = cpv.PrivacyDistortion(source, cpv.hamming(2), 0.1).solve()
+    assert solution.notes == [note]
+    assert solution.certificate.verify()
+    exact = [[Fraction(float(x)) for x in row] for row in SHORT]
+    total = sum(map(sum, exact))
+    assert source.p_x[0] == pytest.approx(float((exact[0][0] + exact[1][0]) / total), abs=1e-16)
+
+
+def test_other_laws_of_short_floats_and_what_is_further_off():
+    assert cpv.DiscreteSource.identical(np.array([0.3, 0.6, 0.1], np.float32)).notes
+    filling = cpv.HammingWaterFilling(np.array([0.3, 0.6, 0.1], np.float32), 0.1).solve()
+    assert filling.notes == ["the masses sum to 1.000000037, and each is divided by that"]
+    half = np.array([[0.3, 0.1], [0.1, 0.4995]], np.float16)
+    assert "0.9995117" in cpv.DiscreteSource(half).notes[-1]
+    for wrong in (SHORT.tolist(), SHORT * np.float32(1.001), SHORT.astype(float)):
+        refusals.refused(lambda pmf=wrong: cpv.DiscreteSource(pmf), "pmf", "off 1 by more than")
+
+
+def test_sparse_arrays_are_what_they_store_and_zeros():
+    law = np.array([[0.3, 0.0, 0.2], [0.0, 0.5, 0.0]])
+    for kind in (sparse.csr_array, sparse.csc_matrix, sparse.coo_array, sparse.dok_array):
+        assert cpv.DiscreteSource(kind(law)) == cpv.DiscreteSource(law)
+        counts = cpv.DiscreteSource.from_counts(kind(10 * law))
+        assert counts == cpv.DiscreteSource.from_counts(10 * law)
+        distortion = cpv.Distortion(kind(1 - np.eye(3)))
+        assert distortion == cpv.Distortion(1 - np.eye(3))

@@ -89,19 +89,28 @@ def test_a_small_cap_has_the_slope_of_the_first_leak(cap):
     assert price.upper >= first_slope() * (1 + 1e-4)
 
 
-@pytest.mark.parametrize("p", some_at_length([1e-3, 1e-6, 1e-9, 1e-12, 1e-15], 2))
+@pytest.mark.parametrize("p", some_at_length([1e-3, 1e-6, 1e-9, 1e-12, 1e-15, 1e-20], 3))
 def test_a_rare_letter_has_the_slope_of_shannon(p):
     """R(D) = h(p) − h(D) of a letter of probability p ≤ ½: its slope at p/2 is log D/(1 − D)."""
     source = cpv.DiscreteSource.identical([1 - p, p])
-    price = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=p / 2).solve().prices["budget"]
+    solution = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=p / 2).solve()
     truth = float(mp.log(mp.mpf(p / 2) / (1 - mp.mpf(p / 2)), 2))
-    assert price.lower <= truth <= price.upper
-    if p >= 1e-9:
-        near(price, truth)
-    else:  # which is more than the solvers' floats tell
-        assert price.kind == "not determined"
-        assert price.number is None
-        assert "not determined" in str(price)
+    near(solution.prices["budget"], truth)
+    assert solution.gap <= 1e-6 * solution.upper
+
+
+def test_what_is_finer_than_a_proof_is_said():
+    """A letter of probability 1e-40: proofs have 128 bits, next to what is merely small."""
+    source = cpv.DiscreteSource.identical([1 - 1e-40, 1e-40])
+    problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=5e-41)
+    solution = problem.solve(accuracy="high")
+    price = solution.prices["budget"]
+    assert (price.kind, price.number) == ("not determined", None)
+    assert price.lower <= -133.877 <= price.upper
+    assert "not determined" in str(price)
+    (note,) = solution.notes
+    assert note.startswith("high accuracy is relative to a nat, not to the value")
+    assert solution.lower >= 0
 
 
 @pytest.mark.parametrize("accuracy", rest_at_length(["default", "high"], 1))
@@ -291,6 +300,29 @@ def test_what_is_no_bound_is_said_not_to_be_proved():
     assert float(price) == pytest.approx(difference(problem, "t_closeness", 0.1, 1e-4), rel=1e-3)
 
 
+@pytest.mark.parametrize(
+    "rule",
+    some_at_length(
+        [cpv.TCloseness(1e-9), cpv.PointwiseMaximalLeakage(1e-9), cpv.DeltaDisclosure(1e-9),
+         cpv.TCloseness(1e-9, "tv")], 2,
+    ),
+)  # fmt: skip
+def test_what_mean_slopes_deny_is_not_determined(rule):
+    """Nothing is better than a constant next to no leakage: the slope is 0, multipliers say −8."""
+    price = cpv.MinimumDistortion(SKEWED, cpv.hamming(2), [rule]).solve().prices[rule.name]
+    assert price.kind == "not determined"
+    assert str(price) == "not determined"
+    assert price.number is None
+
+
+@pytest.mark.parametrize("delta", [1e-11, 1e-9, 1e-3])
+def test_a_small_excess_has_the_slope_of_the_closed_form(delta):
+    """ε = 0: the least E d is (1 − δ) min p, so that a share δ of the letters may be told."""
+    rule = cpv.LocalPrivacy(0, delta=delta)
+    problem = cpv.MinimumDistortion(SKEWED, cpv.hamming(2), [rule])
+    near(problem.solve().prices["local_privacy.delta"], -0.4)
+
+
 # ---- rows of a vector, and constraints that do nothing -----------------------------------------
 
 
@@ -303,6 +335,11 @@ def test_each_row_of_a_vector_has_a_price():
     assert set(solution.prices) == {"budget", "v.0", "v.1"} <= {*solution.duals, "budget"}
     assert set(problem.parameters) == {"budget", "v.0", "v.1"}
     assert solution.prices["v.0"] == pytest.approx(0, abs=1e-6)
+    assert solution.prices["v"].tolist() == [solution.prices["v.0"], solution.prices["v.1"]]
+    assert solution.duals["v"].tolist() == [solution.duals["v.0"], solution.duals["v.1"]]
+    assert (pickle.loads(pickle.dumps(solution)).duals["v"] == solution.duals["v"]).all()
+    with pytest.raises(KeyError, match="w"):
+        solution.prices["w"]
     near(solution.prices["v.1"], difference(problem, "v.1", 0.06, 1e-4))
     with pytest.raises(cpv.InputError, match=r"v\.0 or v\.1") as caught:
         problem.at(v=0.1)
@@ -361,8 +398,8 @@ def test_a_price_is_a_float_that_is_copied_and_stored():
 
 
 def test_documents_state_no_number_that_is_not_determined():
-    source = cpv.DiscreteSource.identical([1 - 1e-12, 1e-12])
-    solution = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=5e-13).solve()
+    source = cpv.DiscreteSource.identical([1 - 1e-40, 1e-40])
+    solution = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=5e-41).solve()
     facts = proved(solution)
     assert facts["prices"] == {"budget": None}
     assert facts["price_words"]["budget"].startswith("not determined, in [")

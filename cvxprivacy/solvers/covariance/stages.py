@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from flint import fmpq, fmpq_mat
 
 from cvxprivacy.certificates.bounds import BestBounds
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import FloatArray
+from cvxprivacy.exact import FloatArray, rational
 from cvxprivacy.programs.covariance import CovarianceDual, CovarianceProgram, ErrorCovariance
 from cvxprivacy.solvers.covariance.method import Iterate, central_path, entries, step_size
 from cvxprivacy.solvers.covariance.whitened import Whitened
@@ -86,6 +88,23 @@ class CovarianceProver(BestBounds):
         evaluation = self.proof.upper(primal.to_dict())
         return evaluation.feasible and self.take_primal(primal, evaluation)
 
+    def offer_nothing(self) -> None:
+        """Offer Σ = Σ̄, which releases nothing, and its posteriors: exactly, if that is rational."""
+        proof = self.proof
+        if not isinstance(proof.bound, fmpq_mat):
+            return
+        posteriors, price = {}, fmpq_mat(self.program.n, self.program.n)
+        for view, weight in self.program.objective.weights.items():
+            y, b = proof.covariance(view).inv(), proof.views[view][1]
+            posteriors[view] = _identity(y.nrows()), _fractions(y)
+            half = rational(weight) / 2
+            price += b.transpose() * y * b * fmpq(half.numerator, half.denominator)  # P = −G, (G6)
+        parts = {"": (_identity(self.program.n), _fractions(price))}
+        with suppress(UnprovableError):
+            free = dict.fromkeys(self.program.constraints, 0.0)
+            self.take_dual(CovarianceDual(free, posteriors, parts))
+        self.offer_exact(ErrorCovariance(_identity(self.program.n), _fractions(proof.bound)))
+
     def offer_multipliers(
         self,
         whitened: FloatArray,
@@ -103,6 +122,14 @@ class CovarianceProver(BestBounds):
             return self.take_dual(dual)
         except UNUSABLE:
             return False
+
+
+def _identity(size: int) -> list[list[Fraction]]:
+    return [[Fraction(i == j) for j in range(size)] for i in range(size)]
+
+
+def _fractions(matrix: fmpq_mat) -> list[list[Fraction]]:
+    return [[Fraction(int(x.p), int(x.q)) for x in row] for row in matrix.tolist()]
 
 
 class CovarianceTask(Task):
@@ -135,6 +162,10 @@ class CovarianceTask(Task):
 
     def presolve(self, minimise: Minimise) -> bool:
         """Try the closed form, no more privacy than there is, and no error at all."""
+        self.prover.offer_nothing()
+        if self.certified:
+            self.report("closed form: no constraint binds")
+            return True
         self._closed_form()
         if self.certified:
             self.report("closed form")

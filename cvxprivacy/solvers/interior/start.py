@@ -34,7 +34,8 @@ def start(program: ScaledProgram) -> tuple[Point, float]:
     room = np.where(program.free, q - program.low, 1.0)
     size = room * program.free / program.share
     largest = program.layout.extreme(np.maximum, size, 0.0, program.free)
-    mu = _LARGE * float(np.median(largest[largest > 0])) if largest.any() else 1.0  # (N30)
+    positive = largest[largest > 0]
+    mu = _LARGE * float(np.median(positive)) if positive.size else 1.0  # (N30)
     for recourse in program.recourses.values():
         mu = max(mu, _LEAST * float((recourse.weight * q.sum(axis=1)).mean()))
     joint, gradients = program.joints(q)
