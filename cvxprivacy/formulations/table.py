@@ -40,6 +40,7 @@ from cvxprivacy.solvers.watch import Watch
 from cvxprivacy.tables.nearness import steps_apart
 from cvxprivacy.validation import number
 
+_SHARE = 0.5  # of the time that is left, for a proof of what leaks
 _LAW = 5_000_000  # entries of a law that is laid out
 
 __all__ = ["TableProblem"]
@@ -205,7 +206,8 @@ class TableProblem(Restatable):
         """Return a convex program's optimum; without criteria nothing is asked of a channel."""
         if not (problem.criteria or self.budget is not None) or watch.stopped:
             return None
-        limit = None if watch.limit is None else watch.left
+        share = 1.0 if self.leakage is None else _SHARE  # its law is the first table
+        limit = None if watch.limit is None else watch.left * share
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
