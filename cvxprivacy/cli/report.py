@@ -321,7 +321,12 @@ def with_checks(
 
 def _designed(table: TableSolution) -> dict[str, Any]:
     """Return how a table that was designed in whole counts stands, in numbers and in words."""
-    ends = [f"no table has less than {table.lower:.6g}, as is proved"]
+    has, told = "no table has", ""
+    if table.budget is not None:
+        unit = "" if table.leakage else f" {table.units}"
+        has = "no table within the budget tells"
+        told = f", and {table.leakage or 'I(W; X̂)'} is {table.value:.6g}{unit}"
+    ends = [f"{has} less than {table.lower:.6g}, as is proved"]
     if table.rounding is not None and not math.isnan(table.rounding.lower):
         ends.append(f"no channel of the key alone less than {table.rounding.lower:.6g}")
     elif table.status != "proved optimal" and table.claimed > -math.inf:
@@ -331,12 +336,13 @@ def _designed(table: TableSolution) -> dict[str, Any]:
         chance = f"which rounding it is, and {chance},"
     words = (
         f"the table was designed in whole counts, and not drawn: its distortion is "
-        f"{table.distortion:.6g}; {', '.join(ends)}; {chance} is chance"
+        f"{table.distortion:.6g}{told}; {', '.join(ends)}; {chance} is chance"
     )
     claimed = table.claimed if math.isfinite(table.claimed) else None
     return {
-        "status": table.status, "distortion": table.distortion, "lower": table.lower,
-        "claimed": claimed, "blind": table.rounding is not None, "words": words,
+        "status": table.status, "distortion": table.distortion, "value": table.value,
+        "lower": table.lower, "claimed": claimed, "blind": table.rounding is not None,
+        "words": words,
     }  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from cvxprivacy.criteria.counts import Cells, Counts, Verdict, is_whole
 from cvxprivacy.criteria.diversity import KAnonymity
 from cvxprivacy.criteria.own_rows import cost_at
 from cvxprivacy.errors import CertificationError, InputError
-from cvxprivacy.exact import FloatArray, Real, rational
+from cvxprivacy.exact import FloatArray, Real, rational, typed_most
 from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.formulations.problem import Restatable
 from cvxprivacy.leakage import Leakage
@@ -186,7 +186,7 @@ class TableProblem(Restatable):
     @cached_property
     def _at_most(self) -> Fraction:
         """N D, exactly."""
-        return rational(self.budget) * int(self._records.sum())
+        return rational(typed_most(self.budget)) * int(self._records.sum())
 
     @cached_property
     def _groups(self) -> Places | None:
@@ -492,7 +492,7 @@ def _solution(
         np.add.at(joint, atoms, masses[:, None] * counts / problem._records[:, None])
     value, proved = total / records, total == least * records
     if problem.leakage is not None:
-        value = Fraction(objective.total(counts) / records + objective.constant)
+        value = max(Fraction(objective.total(counts) / records + objective.constant), least)
         independent = joint * records == np.outer(joint.sum(axis=1), joint.sum(axis=0))
         proved = problem.leakage.divergence and "w" in alphabet.encoder_inputs and independent.all()
     claimed = answer.finished and how["claimed"] > -math.inf

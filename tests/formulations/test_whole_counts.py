@@ -706,9 +706,27 @@ def test_where_w_is_told_by_x_nothing_is_rounded():
     assert table.value == pytest.approx(least, abs=2e-6)
 
 
+def test_a_budget_is_what_was_typed():
+    """Three of ten records are within 0.3, though the float is a little less."""
+    source = cpv.DiscreteSource.from_counts([[3, 1], [1, 5]])
+    table = cpv.WholeCounts(source, cpv.hamming(2), budget=0.3, encoder="wx").solve()
+    assert (table.status, table.total) == ("proved optimal", 3)
+
+
+@pytest.mark.parametrize("leakage", [None, cpv.leakage.GuessingProbability()])
+def test_what_leaks_is_not_below_what_is_proved(leakage):
+    """Sums of floats may be: of one value of W, and of a key that is W."""
+    for counts in ([[1, 4, 2]], [[0, 1], [3, 0]]):
+        source = cpv.DiscreteSource.from_counts(counts)
+        d = cpv.hamming(len(counts[0]))
+        table = cpv.WholeCounts(source, d, budget=0, leakage=leakage, encoder="wx").solve()
+        assert table.lower <= table.value
+
+
 def test_what_is_no_budget_of_a_table_is_refused():
     source, d = cpv.DiscreteSource.from_counts(COUNTS), cpv.hamming(4)
-    refused(lambda: cpv.WholeCounts(source, d, budget=-0.1), "budget", value=-0.1)
+    for number in (-0.1, math.nan, math.inf):
+        refused(lambda n=number: cpv.WholeCounts(source, d, budget=n), "budget", value=number)
     refused(lambda: cpv.WholeCounts(source, d, leakage=cpv.leakage.ChiSquared()), "leakage")
     refused(lambda: cpv.WholeCounts(source, d, budget=0.1, leakage="tv"), "leakage")
 
