@@ -648,9 +648,7 @@ def leaked(joint, kind):
 MEASURES = {"mi": None, "tv": cpv.leakage.TotalVariation(), "chi2": cpv.leakage.ChiSquared()}
 
 
-@pytest.mark.parametrize("kind", MEASURES)
-@pytest.mark.parametrize("seed", some_at_length(range(100), 4))
-def test_leaks_least_of_all_tables_within_the_budget(seed, kind):
+def check_leaks_least(seed, kind):
     counts, d, wanted = random_case(seed)
     budget = Fraction(seed % 4, 7)
     rules = asked(**{k: v for k, v in wanted.items() if k != "group"})
@@ -677,6 +675,42 @@ def test_leaks_least_of_all_tables_within_the_budget(seed, kind):
     assert table.value == pytest.approx(leaked(table.joint, kind), abs=1e-12)
     assert table.lower <= least + 1e-12
     assert table.claimed <= least + 1e-6
+
+
+@pytest.mark.parametrize("kind", MEASURES)
+@pytest.mark.parametrize("seed", some_at_length(range(100), 4))
+def test_leaks_least_of_all_tables_within_the_budget(seed, kind):
+    check_leaks_least(seed, kind)
+
+
+@pytest.mark.parametrize("seed", some_at_length(range(100), 6))
+def test_moves_left_out_are_let_in_under_a_budget_too(seed, monkeypatch):
+    monkeypatch.setattr(moves, "ALL_MOVES", 0)
+    monkeypatch.setattr(moves, "_TARGETS", 1)
+    check_leaks_least(seed, "mi")
+
+
+def test_moves_that_are_let_in_cost_of_the_budget_alone(monkeypatch):
+    """Groups of three open moves of distances one to four, which are no part of what leaks."""
+    source = cpv.DiscreteSource.from_counts([[1, 0, 0, 0, 3], [4, 2, 0, 0, 1]])
+    d = np.abs(np.subtract.outer(np.arange(5.0), np.arange(5.0)))
+    problem = cpv.WholeCounts(source, d, [cpv.KAnonymity(3)], budget=0.5, encoder="wx")
+    least = problem.solve().value
+    monkeypatch.setattr(moves, "ALL_MOVES", 0)
+    monkeypatch.setattr(moves, "_TARGETS", 1)
+    table = problem.solve()
+    assert table.status == "optimal by the solver's claim"
+    assert table.value == pytest.approx(least, abs=2e-6)
+
+
+def test_moves_are_let_in_while_what_leaks_is_cut(monkeypatch):
+    monkeypatch.setattr(moves, "ALL_MOVES", 0)
+    monkeypatch.setattr(moves, "_TARGETS", 1)
+    source = cpv.DiscreteSource.from_counts([[2, 2, 0], [3, 0, 2]])
+    d = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
+    how = {"budget": 10, "leakage": cpv.leakage.TotalVariation(), "encoder": "wx"}
+    table = cpv.WholeCounts(source, d, [cpv.TCloseness(0.19, distance="tv")], **how).solve()
+    assert (table.status, table.value) == ("proved optimal", pytest.approx(0, abs=1e-12))
 
 
 @pytest.mark.parametrize("seed", some_at_length(range(60), 4))
