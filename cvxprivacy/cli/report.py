@@ -326,7 +326,9 @@ def _designed(table: TableSolution) -> dict[str, Any]:
         unit = "" if table.leakage else f" {table.units}"
         has = "no table within the budget tells"
         told = f", and {table.leakage or 'I(W; X̂)'} is {table.value:.6g}{unit}"
-    ends = [f"{has} less than {table.lower:.6g}, as is proved"]
+    ends = ["nothing is proved of other tables"]
+    if table.lower > -math.inf:
+        ends = [f"{has} less than {table.lower:.6g}, as is proved"]
     if table.rounding is not None and not math.isnan(table.rounding.lower):
         ends.append(f"no channel of the key alone less than {table.rounding.lower:.6g}")
     elif table.status != "proved optimal" and table.claimed > -math.inf:
@@ -338,10 +340,10 @@ def _designed(table: TableSolution) -> dict[str, Any]:
         f"the table was designed in whole counts, and not drawn: its distortion is "
         f"{table.distortion:.6g}{told}; {', '.join(ends)}; {chance} is chance"
     )
-    claimed = table.claimed if math.isfinite(table.claimed) else None
+    lower, claimed = (x if math.isfinite(x) else None for x in (table.lower, table.claimed))
     return {
         "status": table.status, "distortion": table.distortion, "value": table.value,
-        "lower": table.lower, "claimed": claimed, "blind": table.rounding is not None,
+        "lower": lower, "claimed": claimed, "blind": table.rounding is not None,
         "words": words,
     }  # fmt: skip
 

@@ -726,6 +726,7 @@ def test_a_blind_table_is_within_the_budget_and_rounds_a_channel(seed):
     assert table.total <= budget * table.records
     assert table.lower <= table.value == pytest.approx(leaked(table.joint, "mi"), abs=1e-12)
     assert table.lower <= table.rounding.lower + 1e-9
+    assert table.rounding.lower >= 0
 
 
 def test_where_w_is_told_by_x_nothing_is_rounded():
@@ -765,11 +766,16 @@ def test_what_is_no_budget_of_a_table_is_refused():
     refused(lambda: cpv.WholeCounts(source, d, budget=0.1, leakage="tv"), "leakage")
 
 
-def test_at_ctrl_c_or_in_no_time_a_budget_has_a_table():
+@pytest.mark.parametrize("encoder", ["x", "wx"])
+@pytest.mark.parametrize("leakage", [None, cpv.leakage.GuessingProbability()])
+def test_in_no_time_a_budget_has_a_table(leakage, encoder):
+    """Of a gain, which may be below 0, nothing is proved then."""
     source = cpv.DiscreteSource.from_counts(COUNTS)
-    table = cpv.WholeCounts(source, cpv.hamming(4), budget=0.9, encoder="wx").solve(time_limit=1e-9)
+    how = {"budget": 0.9, "leakage": leakage, "encoder": encoder}
+    table = cpv.WholeCounts(source, cpv.hamming(4), **how).solve(time_limit=1e-9)
     assert table.counts is None or table.distortion <= 0.9
-    assert table.lower >= 0
+    assert table.lower == (0 if leakage is None else -math.inf)
+    assert str(table)
 
 
 # ---- blind tables ------------------------------------------------------------------------

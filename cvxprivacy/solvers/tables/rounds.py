@@ -68,7 +68,7 @@ class Answer:
     counts : ndarray of int, shape (n, m), or None
         The best table that every criterion holds of.
     claimed : float
-        HiGHS's own lower bound of ⟨d, m⟩ over all tables; −inf where there is none.
+        HiGHS's own lower bound of what is minimised, over all tables; −inf where there is none.
     finished : bool
         Whether the last program was solved to the gap that was asked for.
     infeasible : bool
