@@ -321,11 +321,11 @@ def with_checks(
 
 def _designed(table: TableSolution) -> dict[str, Any]:
     """Return how a table that was designed in whole counts stands, in numbers and in words."""
-    has, told = "no table has", ""
+    has, leaks = "no table has", ""
     if table.budget is not None:
         unit = "" if table.leakage else f" {table.units}"
         has = "no table within the budget tells"
-        told = f", and {table.leakage or 'I(W; X̂)'} is {table.value:.6g}{unit}"
+        leaks = f", and {table.leakage or 'I(W; X̂)'} is {table.value:.6g}{unit}"
     ends = ["nothing is proved of other tables"]
     if table.lower > -math.inf:
         ends = [f"{has} less than {table.lower:.6g}, as is proved"]
@@ -338,7 +338,7 @@ def _designed(table: TableSolution) -> dict[str, Any]:
         chance = f"which rounding it is, and {chance},"
     words = (
         f"the table was designed in whole counts, and not drawn: its distortion is "
-        f"{table.distortion:.6g}{told}; {', '.join(ends)}; {chance} is chance"
+        f"{table.distortion:.6g}{leaks}; {', '.join(ends)}; {chance} is chance"
     )
     lower, claimed = (x if math.isfinite(x) else None for x in (table.lower, table.claimed))
     return {

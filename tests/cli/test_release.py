@@ -281,8 +281,8 @@ def test_a_budget_and_groups_are_kept_by_the_table(here):
     assert "undesigned" not in summary
     assert {check["standing"] for check in summary["checks"]} == {"holds"}
     words = summary["designed"]["words"]
-    told = re.search(r"I\(W; X̂\) is (\S+) bits; no table within the budget tells less than", words)
-    assert float(told[1]) == pytest.approx(summary["drawn"]["risk"], rel=1e-5)
+    leaks = re.search(r"I\(W; X̂\) is (\S+) bits; no table within the budget tells less than", words)
+    assert float(leaks[1]) == pytest.approx(summary["drawn"]["risk"], rel=1e-5)
     assert summary["designed"]["value"] == pytest.approx(summary["drawn"]["risk"], rel=1e-12)
     assert min(Counter((row["age"], row["sex"]) for row in rows("o.csv")).values()) >= 25
 

@@ -729,6 +729,22 @@ def test_a_blind_table_is_within_the_budget_and_rounds_a_channel(seed):
     assert table.rounding.lower >= 0
 
 
+def test_a_rounding_is_the_draw_itself_where_that_keeps_the_budget(monkeypatch):
+    draws, balanced = [], cpv.WholeCounts._balanced
+    monkeypatch.setattr(
+        cpv.WholeCounts, "_balanced", lambda *a: draws.append(balanced(*a)) or draws[-1]
+    )
+    source, d = cpv.DiscreteSource.from_counts(20 * COUNTS), 1 - np.eye(4)
+    same = []
+    for seed in range(8):
+        table = cpv.WholeCounts(source, d, budget=0.15).solve(seed=seed)
+        letters = [x for _, x in table.channel.inputs]
+        if (draws[-1] * d[letters]).sum() <= 0.15 * table.records:
+            same.append((table.counts == draws[-1]).all())
+    assert len(same) >= 2
+    assert all(same)
+
+
 def test_where_w_is_told_by_x_nothing_is_rounded():
     """Of a confidential key the counts of x alone are the least of all tables."""
     source = cpv.DiscreteSource.from_counts(np.diag([3, 2, 4]))
