@@ -814,8 +814,8 @@ def test_a_blind_table_rounds_a_channel_of_x_and_satisfies_all(seed):
     rules = asked(**{name: number for name, number in wanted.items() if name != "group"})
     source = cpv.DiscreteSource.from_counts(counts)
     problem = cpv.WholeCounts(source, d.astype(float), [*rules, *grouped(group)])
-    told = (np.count_nonzero(counts, axis=0) <= 1).all()  # W is a function of X
-    assert problem.blind == (bool(rules) and not told)
+    certain = (np.count_nonzero(counts, axis=0) <= 1).all()  # W is a function of X
+    assert problem.blind == (bool(rules) and not certain)
     if not problem.blind:
         return
     try:
