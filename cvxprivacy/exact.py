@@ -38,6 +38,7 @@ __all__ = [
     "rational",
     "short",
     "times",
+    "typed_most",
     "unwritable",
     "written",
 ]
@@ -329,3 +330,14 @@ def _exact(values: npt.NDArray[Any]) -> bool:
     return values.dtype == float or (
         values.dtype == object and {*map(type, core(values).flat)} == {Fraction}
     )
+
+
+def typed_most(value: Any) -> Any:
+    """Return a bound from above as it was typed: 3 of 10 records are within 0.3.
+
+    Of a float that is a little less than the decimal that it is typed as, that decimal.
+    """
+    if not (isinstance(value, float) and 0 < value < math.inf):
+        return value
+    decimal = Fraction(repr(float(value)))
+    return decimal if decimal > rational(value) else value

@@ -321,28 +321,31 @@ def with_checks(
 
 def _designed(table: TableSolution) -> dict[str, Any]:
     """Return how a table that was designed in whole counts stands, in numbers and in words."""
-    what, less = f"its distortion is {table.distortion:.6g}", "has less than"
+    has, leaks = "no table has", ""
     if table.budget is not None:
-        what += f", within the budget, and it leaks {table.value:.6g}"
-        what += f" of {table.leakage}" if table.leakage else f" {table.units}"
-        less = "within the budget leaks less than"
-    ends = [f"no table {less} {table.lower:.6g}, as is proved"]
+        unit = "" if table.leakage else f" {table.units}"
+        has = "no table within the budget tells"
+        leaks = f", and {table.leakage or 'I(W; X̂)'} is {table.value:.6g}{unit}"
+    ends = ["nothing is proved of other tables"]
+    if table.lower > -math.inf:
+        ends = [f"{has} less than {table.lower:.6g}, as is proved"]
     if table.rounding is not None and not math.isnan(table.rounding.lower):
-        ends.append(f"no channel of the key alone {less} {table.rounding.lower:.6g}")
+        ends.append(f"no channel of the key alone less than {table.rounding.lower:.6g}")
     elif table.status != "proved optimal" and table.claimed > -math.inf:
-        ends.append(f"and by the solver's claim none {less} {table.claimed:.6g}")
+        ends.append(f"and by the solver's claim none less than {table.claimed:.6g}")
     chance = "which records of a cell move"
     if table.rounding is not None:
         chance = f"which rounding it is, and {chance},"
     words = (
-        f"the table was designed in whole counts, and not drawn: {what}; {', '.join(ends)}; "
-        f"{chance} is chance"
+        f"the table was designed in whole counts, and not drawn: its distortion is "
+        f"{table.distortion:.6g}{leaks}; {', '.join(ends)}; {chance} is chance"
     )
-    claimed = table.claimed if math.isfinite(table.claimed) else None
+    lower, claimed = (x if math.isfinite(x) else None for x in (table.lower, table.claimed))
     return {
-        "status": table.status, "distortion": table.distortion, "lower": table.lower,
-        "minimised": "distortion" if table.budget is None else "leakage", "value": table.value,
-        "claimed": claimed, "blind": table.rounding is not None, "words": words,
+        "status": table.status, "distortion": table.distortion, "value": table.value,
+        "minimised": "distortion" if table.budget is None else "leakage",
+        "lower": lower, "claimed": claimed, "blind": table.rounding is not None,
+        "words": words,
     }  # fmt: skip
 
 

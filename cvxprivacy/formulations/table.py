@@ -19,7 +19,7 @@ from cvxprivacy.criteria.counts import Cells, Counts, Verdict, is_whole
 from cvxprivacy.criteria.diversity import KAnonymity
 from cvxprivacy.criteria.own_rows import cost_at
 from cvxprivacy.errors import CertificationError, InputError
-from cvxprivacy.exact import FloatArray, Real, rational
+from cvxprivacy.exact import FloatArray, Real, rational, typed_most
 from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.formulations.problem import Restatable
 from cvxprivacy.leakage import Leakage
@@ -193,7 +193,7 @@ class TableProblem(Restatable):
     @cached_property
     def _at_most(self) -> Fraction:
         """N D, exactly."""
-        return rational(self.budget) * int(self._records.sum())
+        return rational(typed_most(self.budget)) * int(self._records.sum())
 
     @cached_property
     def _groups(self) -> Places | None:
@@ -247,7 +247,10 @@ class TableProblem(Restatable):
             p_input=sizes / sizes.sum(),
             schema=self.source.schema,
         )
-        return answer, Rounding(rounded, math.nan if law is None else law.lower)
+        least = math.nan
+        if law is not None:
+            least = law.lower if self.leakage is None else _least_leaked(self.leakage, law)
+        return answer, Rounding(rounded, least)
 
     def _balanced(
         self, expected: FloatArray, letters: Places, chance: np.random.Generator
@@ -417,10 +420,10 @@ def _least_total(problem: TableProblem, solved: Solution | None) -> Fraction:
     return math.ceil(least / step) * step
 
 
-def _least_leaked(leakage: Leakage, solved: Solution | None) -> Fraction:
-    """Return what no table within the budget leaks less than, by proof."""
+def _least_leaked(leakage: Leakage, solved: Solution | None) -> float:
+    """Return what nothing within the budget leaks less than, by proof; −inf if that is unknown."""
     lower = -math.inf if solved is None else solved.lower
-    return Fraction(max(lower, 0.0) if leakage.divergence else lower)
+    return max(lower, 0.0) if leakage.divergence else lower
 
 
 def _step(cost: Any) -> Fraction:
@@ -477,14 +480,15 @@ def _solution(
     source, alphabet = problem.source, problem.relaxed.alphabet
     records = int(problem._records.sum())
     if problem.leakage is None:
-        least = _least_total(problem, solved) / records
+        least = _least_total(problem, solved)
+        lower = rounded_down(least / records)
     else:
-        least = _least_leaked(problem.leakage, solved)
+        least, lower = None, _least_leaked(problem.leakage, solved)
     objective = TableRow.minimised(problem.relaxed.program)
     how: dict[str, Any] = {
         "title": type(problem).__name__, "statement": _statement(problem),
         "units": problem.units, "records": records, "law": source.joint,
-        "lower": rounded_down(least),
+        "lower": lower,
         "claimed": -math.inf if problem.blind else answer.claimed / records + objective.constant,
         "budget": None if problem.budget is None else float(problem.budget),
         "leakage": _leaked(problem),
@@ -498,9 +502,9 @@ def _solution(
     places = alphabet.w_support[alphabet.w_of]
     for atoms, masses in zip(places, alphabet.law, strict=True):
         np.add.at(joint, atoms, masses[:, None] * counts / problem._records[:, None])
-    value, proved = total / records, total == least * records
+    value, proved = float(total / records), total == least
     if problem.leakage is not None:
-        value = Fraction(objective.total(counts) / records + objective.constant)
+        value = max(objective.total(counts) / records + objective.constant, lower)
         independent = joint * records == np.outer(joint.sum(axis=1), joint.sum(axis=0))
         proved = problem.leakage.divergence and "w" in alphabet.encoder_inputs and independent.all()
     claimed = answer.finished and how["claimed"] > -math.inf
@@ -512,6 +516,6 @@ def _solution(
     )  # fmt: skip
     return TableSolution(
         status="proved optimal" if proved else status, counts=counts, joint=joint,
-        total=total, value=float(value), channel=channel,
+        total=total, value=value, channel=channel,
         verdicts=_verdicts(problem, counts), **how,
     )  # fmt: skip

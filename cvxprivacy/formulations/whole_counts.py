@@ -23,7 +23,7 @@ import numpy.typing as npt
 from cvxprivacy.criteria.base import Criterion, criteria_listed
 from cvxprivacy.criteria.diversity import KAnonymity
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import Real
+from cvxprivacy.exact import Real, typed_most
 from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.formulations.minimum_distortion import MinimumDistortion
 from cvxprivacy.formulations.privacy_distortion import PrivacyDistortion
@@ -55,7 +55,8 @@ class WholeCounts(TableProblem):
     criteria : sequence of Criterion
         What the table must satisfy, ``KAnonymity`` among them; decided of the counts, exactly.
     budget : float, optional
-        D ≥ 0, which the mean distortion of the table is not above; then the leakage is minimised.
+        D ≥ 0, which the mean distortion of the table is not above, as typed: 3 of 10 records are
+        within 0.3; then the leakage is minimised.
     leakage : Leakage, optional
         Of a budget: another measure of what is minimised, as of :class:`PrivacyDistortion`.
     encoder : {"x", "wx"}
@@ -133,7 +134,8 @@ class WholeCounts(TableProblem):
         self.leakage = None
         if budget is not None:
             self.leakage = MutualInformation() if leakage is None else checked(leakage, "leakage")
-            program, how = PrivacyDistortion, {**how, "budget": budget, "leakage": self.leakage}
+            how |= {"budget": typed_most(budget), "leakage": self.leakage}
+            program = PrivacyDistortion
         self.law = program(source, distortion, encoder=encoder, **how)
         self.relaxed = self.law
         if self.blind:

@@ -14,9 +14,9 @@ from typing import Any, Protocol
 
 from cvxprivacy.criteria import Criterion
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import rational
+from cvxprivacy.exact import rational, typed_most
 from cvxprivacy.formulations.channel import ChannelProblem
-from cvxprivacy.microdata.released_law import ReleasedLaw, clearly
+from cvxprivacy.microdata.released_law import CountedLaw, ReleasedLaw, clearly
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.text import aligned, one_sided
 from cvxprivacy.validation import untaken
@@ -100,11 +100,12 @@ def _budget(
     budget: Any = getattr(problem, "budget", None)
     if budget is None:
         raise InputError("problem", "a budget of parts", "pass a problem of one budget")
-    # a typed 0.3 is met by 3 of 10 records, though the float is a little less
-    bound = max(rational(budget), Fraction(repr(budget)) if isinstance(budget, float) else 0)
+    bound = rational(typed_most(budget))
     value, holds = law.mean_distortion, None
     if law.proved:
         value, holds = float(solution.terms["distortion"]), True
+    elif isinstance(law, CountedLaw) and drawn is not None:  # the table itself: exactly
+        holds = drawn.distortion <= bound
     else:
         holds = clearly(value, float(bound))
     table: dict[str, Any] = {} if drawn is None else {

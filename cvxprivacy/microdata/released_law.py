@@ -29,7 +29,7 @@ from cvxprivacy.release.channel import Channel
 from cvxprivacy.results.informed import Atoms, Informed, informed
 from cvxprivacy.results.solution import Solution
 
-__all__ = ["ReleasedLaw", "clearly", "law_of"]
+__all__ = ["CountedLaw", "ReleasedLaw", "clearly", "law_of"]
 
 _NOTHING = 1e-14  # mass of a letter that is no more than rounding
 

@@ -30,6 +30,8 @@ _REASONS = {
     "streamed": "the table is read batch by batch, and counts need it at once",
     "formulation": "counts are designed for least distortion, or for least leakage under a budget, "
     "and neither was asked for",
+    "prior": "counts are designed for who believes the table's own shares, and any prior was asked "
+    "for",
     "weights": "the records have weights, and counts are of whole records",
     "criterion": "counts do not take what was asked: {problem}",
     "cells": "the key has {cells:,} cells, and counts that do not look at the confidential column "
@@ -88,7 +90,9 @@ def whole_counts(
         Seconds.
     """
     how: dict[str, Any] = {"encoder": problem.encoder, "units": problem.units}
-    if isinstance(problem, PrivacyDistortion) and problem.prior == "source":
+    if isinstance(problem, PrivacyDistortion):
+        if problem.prior == "any":
+            return Undesigned("prior")
         how |= {"budget": problem.budget, "leakage": problem.leakage}
     elif type(problem) is not MinimumDistortion:
         return Undesigned("formulation")

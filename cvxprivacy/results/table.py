@@ -32,7 +32,8 @@ class Rounding(FrozenFields):
     channel : Channel
         p(x̂ | x): each m(w, x, x̂) is less than one record off n(w, x) p(x̂ | x).
     lower : float
-        Proved: no channel of x that satisfies the criteria has a mean distortion below.
+        Proved: no channel of x that satisfies the criteria has less of what is minimised, the mean
+        distortion or under a budget what leaks; NaN where that is not known.
     """
 
     channel: Channel
@@ -70,7 +71,8 @@ class TableSolution(FrozenFields):
         What is minimised: the mean distortion, or under a budget what is leaked; NaN without a
         table.
     lower : float
-        Proved: no table, and no other release that satisfies the criteria, has a value below.
+        Proved: no table, and no other release that satisfies the criteria, has a value below; −inf
+        where a time limit or Ctrl-C left nothing proved of a leakage that may be below 0.
     claimed : float
         What HiGHS says of all tables; −inf where it says nothing.
     budget : float or None

@@ -278,7 +278,25 @@ def test_a_budget_and_groups_are_kept_by_the_table(here):
     summary = report("release", "t.csv", *RARE, *asked, "--seed", 1, "--out", "o.csv")
     assert "undesigned" not in summary
     assert {check["standing"] for check in summary["checks"]} == {"holds"}
+    words = summary["designed"]["words"]
+    leaks = re.search(r"I\(W; X̂\) is (\S+) bits; no table within the budget tells less than", words)
+    assert float(leaks[1]) == pytest.approx(summary["drawn"]["risk"], rel=1e-5)
+    assert summary["designed"]["value"] == pytest.approx(summary["drawn"]["risk"], rel=1e-12)
     assert min(Counter((row["age"], row["sex"]) for row in rows("o.csv")).values()) >= 25
+
+
+def test_a_budget_that_is_spent_to_the_last_record_holds(here):
+    """Of whole counts the law is the table, so that nothing about it is unproved."""
+    write("s.csv", "\n".join(["ill,age", *["no,20"] * 5, *["yes,20"] * 2, *["yes,30"] * 3]) + "\n")
+    roles = "--sensitive", "ill", "--key", "age", "--encoder", "wx", "--ensure", "table"
+    summary = report("release", "s.csv", *roles, "--budget", 0.3, "--seed", 1, "--out", "o.csv")
+    [check] = summary["checks"]
+    assert (check["table"]["value"], check["law"]["holds"], check["standing"]) == (
+        0.3,
+        True,
+        "holds",
+    )
+    assert not any("merged" in note for note in summary["notes"])
 
 
 @pytest.mark.parametrize(("how", "why"), rest_at_length([

@@ -650,9 +650,7 @@ def leaked(joint, kind):
 MEASURES = {"mi": None, "tv": cpv.leakage.TotalVariation(), "chi2": cpv.leakage.ChiSquared()}
 
 
-@pytest.mark.parametrize("kind", MEASURES)
-@pytest.mark.parametrize("seed", some_at_length(range(100), 4))
-def test_leaks_least_of_all_tables_within_the_budget(seed, kind):
+def check_leaks_least(seed, kind):
     counts, d, wanted = random_case(seed)
     budget = Fraction(seed % 4, 7)
     rules = asked(**{k: v for k, v in wanted.items() if k != "group"})
@@ -681,6 +679,42 @@ def test_leaks_least_of_all_tables_within_the_budget(seed, kind):
     assert table.claimed <= least + 1e-6
 
 
+@pytest.mark.parametrize("kind", MEASURES)
+@pytest.mark.parametrize("seed", some_at_length(range(100), 4))
+def test_leaks_least_of_all_tables_within_the_budget(seed, kind):
+    check_leaks_least(seed, kind)
+
+
+@pytest.mark.parametrize("seed", some_at_length(range(100), 6))
+def test_moves_left_out_are_let_in_under_a_budget_too(seed, monkeypatch):
+    monkeypatch.setattr(moves, "ALL_MOVES", 0)
+    monkeypatch.setattr(moves, "_TARGETS", 1)
+    check_leaks_least(seed, "mi")
+
+
+def test_moves_that_are_let_in_cost_of_the_budget_alone(monkeypatch):
+    """Groups of three open moves of distances one to four, which are no part of what leaks."""
+    source = cpv.DiscreteSource.from_counts([[1, 0, 0, 0, 3], [4, 2, 0, 0, 1]])
+    d = np.abs(np.subtract.outer(np.arange(5.0), np.arange(5.0)))
+    problem = cpv.WholeCounts(source, d, [cpv.KAnonymity(3)], budget=0.5, encoder="wx")
+    least = problem.solve().value
+    monkeypatch.setattr(moves, "ALL_MOVES", 0)
+    monkeypatch.setattr(moves, "_TARGETS", 1)
+    table = problem.solve()
+    assert table.status == "optimal by the solver's claim"
+    assert table.value == pytest.approx(least, abs=2e-6)
+
+
+def test_moves_are_let_in_while_what_leaks_is_cut(monkeypatch):
+    monkeypatch.setattr(moves, "ALL_MOVES", 0)
+    monkeypatch.setattr(moves, "_TARGETS", 1)
+    source = cpv.DiscreteSource.from_counts([[2, 2, 0], [3, 0, 2]])
+    d = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
+    how = {"budget": 10, "leakage": cpv.leakage.TotalVariation(), "encoder": "wx"}
+    table = cpv.WholeCounts(source, d, [cpv.TCloseness(0.19, distance="tv")], **how).solve()
+    assert (table.status, table.value) == ("proved optimal", pytest.approx(0, abs=1e-12))
+
+
 @pytest.mark.parametrize("seed", some_at_length(range(60), 4))
 def test_a_blind_table_is_within_the_budget_and_rounds_a_channel(seed):
     counts, d, _ = random_case(seed)
@@ -694,6 +728,24 @@ def test_a_blind_table_is_within_the_budget_and_rounds_a_channel(seed):
     assert table.total <= budget * table.records
     assert table.lower <= table.value == pytest.approx(leaked(table.joint, "mi"), abs=1e-12)
     assert table.lower <= table.rounding.lower + 1e-9
+    assert table.rounding.lower >= 0
+
+
+def test_a_rounding_is_the_draw_itself_where_that_keeps_the_budget(monkeypatch):
+    draws, balanced = [], cpv.WholeCounts._balanced
+    monkeypatch.setattr(
+        cpv.WholeCounts, "_balanced", lambda *a: draws.append(balanced(*a)) or draws[-1]
+    )
+    source, d = cpv.DiscreteSource.from_counts(20 * COUNTS), 1 - np.eye(4)
+    same = []
+    for seed in range(8):
+        table = cpv.WholeCounts(source, d, budget=0.15).solve(seed=seed)
+        assert 0 < table.total <= Fraction(3, 20) * table.records  # not what needs no rounding
+        letters = [x for _, x in table.channel.inputs]
+        if (draws[-1] * d[letters]).sum() <= 0.15 * table.records:
+            same.append((table.counts == draws[-1]).all())
+    assert len(same) >= 2
+    assert all(same)
 
 
 def test_where_w_is_told_by_x_nothing_is_rounded():
@@ -708,18 +760,41 @@ def test_where_w_is_told_by_x_nothing_is_rounded():
     assert table.value == pytest.approx(least, abs=2e-6)
 
 
+def test_a_budget_is_what_was_typed():
+    """Three of ten records are within 0.3, though the float is a little less."""
+    source = cpv.DiscreteSource.from_counts([[3, 1], [1, 5]])
+    table = cpv.WholeCounts(source, cpv.hamming(2), budget=0.3, encoder="wx").solve()
+    assert (table.status, table.total) == ("proved optimal", 3)
+
+
+@pytest.mark.parametrize("leakage", [None, cpv.leakage.GuessingProbability()])
+def test_what_leaks_is_not_below_what_is_proved(leakage):
+    """Sums of floats may be: of one value of W, and of a key that is W."""
+    for counts in ([[1, 4, 2]], [[0, 1], [3, 0]]):
+        source = cpv.DiscreteSource.from_counts(counts)
+        d = cpv.hamming(len(counts[0]))
+        table = cpv.WholeCounts(source, d, budget=0, leakage=leakage, encoder="wx").solve()
+        assert table.lower <= table.value
+
+
 def test_what_is_no_budget_of_a_table_is_refused():
     source, d = cpv.DiscreteSource.from_counts(COUNTS), cpv.hamming(4)
-    refused(lambda: cpv.WholeCounts(source, d, budget=-0.1), "budget", value=-0.1)
+    for number in (-0.1, math.nan, math.inf):
+        refused(lambda n=number: cpv.WholeCounts(source, d, budget=n), "budget", value=number)
     refused(lambda: cpv.WholeCounts(source, d, leakage=cpv.leakage.ChiSquared()), "leakage")
     refused(lambda: cpv.WholeCounts(source, d, budget=0.1, leakage="tv"), "leakage")
 
 
-def test_at_ctrl_c_or_in_no_time_a_budget_has_a_table():
+@pytest.mark.parametrize("encoder", ["x", "wx"])
+@pytest.mark.parametrize("leakage", [None, cpv.leakage.GuessingProbability()])
+def test_in_no_time_a_budget_has_a_table(leakage, encoder):
+    """Of a gain, which may be below 0, nothing is proved then."""
     source = cpv.DiscreteSource.from_counts(COUNTS)
-    table = cpv.WholeCounts(source, cpv.hamming(4), budget=0.9, encoder="wx").solve(time_limit=1e-9)
+    how = {"budget": 0.9, "leakage": leakage, "encoder": encoder}
+    table = cpv.WholeCounts(source, cpv.hamming(4), **how).solve(time_limit=1e-9)
     assert table.counts is None or table.distortion <= 0.9
-    assert table.lower >= 0
+    assert table.lower == (0 if leakage is None else -math.inf)
+    assert str(table)
 
 
 # ---- blind tables ------------------------------------------------------------------------
@@ -742,8 +817,8 @@ def test_a_blind_table_rounds_a_channel_of_x_and_satisfies_all(seed):
     rules = asked(**{name: number for name, number in wanted.items() if name != "group"})
     source = cpv.DiscreteSource.from_counts(counts)
     problem = cpv.WholeCounts(source, d.astype(float), [*rules, *grouped(group)])
-    told = (np.count_nonzero(counts, axis=0) <= 1).all()  # W is a function of X
-    assert problem.blind == (bool(rules) and not told)
+    certain = (np.count_nonzero(counts, axis=0) <= 1).all()  # W is a function of X
+    assert problem.blind == (bool(rules) and not certain)
     if not problem.blind:
         return
     try:

@@ -86,6 +86,9 @@ def test_every_reason_is_told(monkeypatch):
     table = people(300)
     asked, reasons = posed(table), []
     reasons.append(reason(Doubled(asked.source, cpv.hamming(asked.source.x)), table))
+    whatever = {"budget": 0.3, "prior": "any"}
+    of_any = cpv.PrivacyDistortion(asked.source, cpv.hamming(asked.source.x), **whatever)
+    reasons.append(reason(of_any, table))
     weighted = table.assign(weight=1.0 + table["id"] % 2)
     reasons.append(reason(posed(weighted, weights="weight"), weighted))
     local = reason(posed(table, [CLOSE, cpv.LocalPrivacy(4)]), table)

@@ -68,7 +68,7 @@ class Answer:
     counts : ndarray of int, shape (n, m), or None
         The best table that every criterion holds of.
     claimed : float
-        HiGHS's own lower bound of ⟨d, m⟩ over all tables; −inf where there is none.
+        HiGHS's own lower bound of what is minimised, over all tables; −inf where there is none.
     finished : bool
         Whether the last program was solved to the gap that was asked for.
     infeasible : bool
@@ -443,9 +443,9 @@ class Rounds:
         shape = len(s), int(self.highs.solver.getNumRow())
         table = sparse.coo_array((value, (column, row)), shape=shape)
         table.eliminate_zeros()
-        first = self.highs.add_columns(
-            moves.cost[before:], moves.lower[before:], moves.upper[before:], table
-        )
+        cost = moves.cost[before:] if self.leaked is None else np.zeros(len(s))
+        lower, upper = moves.lower[before:], moves.upper[before:]
+        first = self.highs.add_columns(cost, lower, upper, table)
         self.columns = np.append(self.columns, first + np.arange(len(s)))
         if self.empty is not None:
             self._linked(np.arange(before, len(self.columns)))
@@ -478,10 +478,10 @@ class Rounds:
             unpaid = x[self.slacks].sum() > _BROKEN
             if self.moves.left_out is not None:  # by prices, which are gone once a row is added
                 self.reduced = self._priced()
-            added, worthwhile = self.cut(x), self._worthwhile()
+            added = self.cut(x)
             if bound - before > _FLAT * abs(bound):
                 added += self.steepen(x)
-            before = bound
+            before, worthwhile = bound, self._worthwhile()  # columns that x has not come last
             answer.rounds, answer.cuts = answer.rounds + 1, self.cuts
             self._tell(watch, f"round {number + 1}: relaxed, {bound:g}, {added} cuts")
             if not worthwhile:
