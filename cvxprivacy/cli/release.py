@@ -109,10 +109,11 @@ class Catalogued(click.Command):
     "--ensure",
     type=click.Choice(["law", "table"]),
     help="What is to satisfy the criteria: the law, which is proved, or the table that is "
-    "released, by default; with a budget alone the law is the default.  Its counts are then designed whole, blind to the confidential column "
-    "unless --encoder wx, where that can be; else groups of a drawn table that break one are "
-    "merged into the nearest group, or the suppressed value, and if that cannot work the exit code "
-    "is 3.  With law, a table that breaks one is written and told.",
+    "released, by default; with a budget alone the law is the default.  Its counts are then "
+    "designed whole, blind to the confidential column unless --encoder wx, where that can be; else "
+    "groups of a drawn table that break one are merged into the nearest group, or the suppressed "
+    "value, and if that cannot work the exit code is 3.  With law, a table that breaks one is "
+    "written and told.",
 )
 @click.option(
     "--noise",
