@@ -9,6 +9,7 @@ import csv
 import io
 import os
 import zipfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
@@ -140,16 +141,14 @@ class MemoryTable(FramedTable):
         return [f"{Path(self.out or '').name}: {note}" for note in notes]
 
     def _stored(self, name: str) -> dict[Any, Any]:
-        """Return a cell that stands for each value of a column, the first that does.
+        """Return the cell that stands for each value of a column most often.
 
         It is the same for all records, and does not tell which of them were kept.
         """
-        first: dict[Any, Any] = {}
-        counted = python_values(nw.from_native(self.frame([name])[name], series_only=True))
-        for value, cell in zip(counted, self.cells[name], strict=True):
-            first.setdefault(value, cell)
-        first[None] = None
-        return first
+        values = python_values(nw.from_native(self.frame([name])[name], series_only=True))
+        kinds = Counter((v, type(c), c) for v, c in zip(values, self.cells[name], strict=True))
+        stored = {value: cell for (value, _, cell), _ in reversed(kinds.most_common())}
+        return {**stored, None: None}
 
     def _shown(self, name: str) -> Any:
         """Return what makes a column's cells those of another format."""

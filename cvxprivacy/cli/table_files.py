@@ -15,7 +15,7 @@ from itertools import product
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from cvxprivacy.cli.delimited import DelimitedTable, EncodedText, marked
+from cvxprivacy.cli.delimited import DelimitedTable, EncodedText, Spelling, marked
 from cvxprivacy.cli.framed import (
     TABS,
     Columns,
@@ -29,7 +29,8 @@ from cvxprivacy.cli.framed import (
     packed,
 )
 from cvxprivacy.errors import InputError
-from cvxprivacy.extras import required
+from cvxprivacy.extras import nw, required
+from cvxprivacy.tables.engines import python_values
 
 if TYPE_CHECKING:
     from cvxprivacy.cli.memory_table import MemoryTable
@@ -37,8 +38,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ParquetTable", "TextTable", "copies", "in_memory", "open_table"]
 
-_TEXT = ("delimiter", "encoding", "na", "numbers", "decimal")
-_KINDS = {"delimiter": str, "encoding": str, "na": list, "numbers": list, "decimal": str}
+_KINDS = {
+    "delimiter": str, "encoding": str, "na": list, "numbers": list, "decimal": str, "comment": str,
+}  # fmt: skip
 
 
 def open_table(
@@ -53,8 +55,8 @@ def open_table(
     Parameters
     ----------
     reading : mapping, optional
-        ``delimiter``, ``decimal``, ``encoding``, ``na`` and ``numbers`` of a text file and
-        ``sheet`` of a workbook, as the user gives them; None stands for the usual.  What means
+        ``delimiter``, ``decimal``, ``encoding``, ``comment``, ``na`` and ``numbers`` of a text file
+        and ``sheet`` of a workbook, as the user gives them; None stands for the usual.  What means
         nothing to the format is passed over, since tables of two formats may share it.
     recorded : mapping, optional
         The same as a table recorded them, for what the user does not say.
@@ -75,7 +77,7 @@ def open_table(
         other = ending_of(path)[0] in TABS or options.get("decimal") == ","
         if other and "delimiter" not in typed and options.get("delimiter") == ",":  # recorded
             del options["delimiter"]
-        return TextTable(path, out=out, **{k: options[k] for k in _TEXT if k in options})
+        return TextTable(path, out=out, **{k: options[k] for k in _KINDS if k in options})
     if kind == "excel":
         from cvxprivacy.cli.memory_table import Workbook
 
@@ -116,7 +118,7 @@ def copies(
     suffix = ending_of(path)[0]
     tried = {
         "encoding": [*filter(None, [marked(path)]), base.get("encoding", "utf-8"), "utf-8"],
-        "delimiter": [*(["\t"] if suffix in TABS else []), base.get("delimiter", ","), *",\t;|"],
+        "delimiter": [*(["\t"] if suffix in TABS else []), base.get("delimiter", ","), *",\t;| "],
         "decimal": [base.get("decimal", "."), ".", ","],
     }
     tried |= {name: [typed[name]] for name in tried if name in typed}
@@ -145,7 +147,8 @@ class TextTable(DelimitedTable, FramedTable):
     ----------
     delimiter : str, optional
         By default a tab for ``.tsv``; else a comma, or the first of semicolon, tab and bar that
-        the header has where it has no comma outside quotes.  Semicolons if ``decimal`` is a comma.
+        the header has where it has no comma outside quotes, or the blank between quoted names.
+        Semicolons if ``decimal`` is a comma.
     numbers : sequence of str, optional
         The columns that are numbers; by default those whose cells all look so.
     decimal : {".", ","}, optional
@@ -168,7 +171,8 @@ class TextTable(DelimitedTable, FramedTable):
         if decimal not in (None, ".", ","):
             raise InputError("decimal", repr(decimal), "pass a point or a comma", value=decimal)
         if delimiter is None:
-            delimiter = _delimiter_of(path, options.get("encoding", "utf-8"), decimal)
+            encoding, comment = options.get("encoding", "utf-8"), options.get("comment")
+            delimiter = _delimiter_of(path, encoding, decimal, comment)
         if delimiter == decimal:
             problem = f"{decimal!r} is the delimiter, too"
             raise InputError("decimal", problem, "pass another --delimiter", value=decimal)
@@ -185,17 +189,38 @@ class TextTable(DelimitedTable, FramedTable):
             "encoding": self.encoding,
             "na": list(self.na),
             "numbers": [n for n in names if frame[n].dtype.kind in "iuf"],
+            **({} if self.comment is None else {"comment": self.comment}),
         }
 
     def write(self, file: IO[bytes], values: Columns, keep: Keep, progress: Progress) -> list[str]:
-        """Write the file with new cells in some columns, byte for byte elsewhere."""
-        cells = {name: [self._cell(v) for v in column] for name, column in values.items()}
+        """Write the file with new cells in some columns, byte for byte elsewhere.
+
+        A value is written as the column spells it most often: the same in all records, so that it
+        does not tell which of them were kept.
+        """
+        spellings, cells = self.spellings(values), {}
+        for name, column in values.items():
+            texts = self._texts(name, spellings[name])
+            made = {value: texts.get(value, self._cell(value)) for value in dict.fromkeys(column)}
+            cells[name] = [made[value] for value in column]
         with packed(file, compressed=self.compressed) as into:
-            for chunk in self.rewritten(cells, keep=keep):
+            for chunk in self.rewritten(cells, keep=keep, spellings=spellings):
                 into.write(chunk)
                 if progress is not None:
                     progress(len(chunk))
-        return []
+        notes = list(self.remarks)
+        if self.comments:
+            notes.append("lines of comment are copied as they are: read what they tell")
+        return [f"{self.path.name}: {note}" for note in notes]
+
+    def _texts(self, name: str, spelling: Spelling) -> dict[Any, str]:
+        """Return the text by which most records of each value have it."""
+        first: list[str] = [*reversed(spelling.texts)]  # of those that are as many, the last one
+        texts = sorted(first, key=spelling.texts.__getitem__)
+        series = self._series(name, texts, name in (self.numbers or ()))
+        return dict(
+            zip(python_values(nw.from_native(series, series_only=True)), texts, strict=True)
+        )
 
     def _cell(self, value: Any) -> str | None:
         """Return the text of a released value."""
@@ -204,13 +229,19 @@ class TextTable(DelimitedTable, FramedTable):
         return None if value is None else str(value)
 
 
-def _delimiter_of(path: str | os.PathLike[str], encoding: str, decimal: str | None) -> str:
+def _delimiter_of(
+    path: str | os.PathLike[str], encoding: str, decimal: str | None, comment: str | None
+) -> str:
     """Return the delimiter that a file's ending or its header tells."""
     if ending_of(path)[0] in TABS:
         return "\t"
-    line = next(EncodedText(path, encoding).lines(), "")
-    bare = re.sub(r'"[^"]*"', "", line)
+    lines = EncodedText(path, encoding).lines()
+    skipped = tuple(filter(None, [comment]))
+    line = next((s for s in lines if s.strip() and not s.startswith(skipped)), "")
     usual = ";" if decimal == "," else ","
+    if re.fullmatch(r'"[^"]*"( "[^"]*")+\s*', line):  # as R's write.table does
+        return " "
+    bare = re.sub(r'"[^"]*"', "", line)
     return next((d for d in (usual, *";\t|") if d in bare), usual)
 
 
