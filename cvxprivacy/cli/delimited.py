@@ -100,7 +100,10 @@ class DelimitedTable:
         _, names, _ = next(records, ("", [], []))
         if not names:
             raise self.text.error("line 1: no header", "put the columns' names in the first line")
-        first: list[str] = next((fields for _, fields, _ in records if fields), [])
+        try:
+            first: list[str] = next((fields for _, fields, _ in records if fields), [])
+        except InputError:  # said when records are wanted: the columns may not be there, either
+            first = []
         short = len(first) > len(names)  # by one field: else it is refused
         self.header: list[str] = []
         for i, column in enumerate([""] * short + names):

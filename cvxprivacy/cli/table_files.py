@@ -7,12 +7,10 @@ are read as a whole (:mod:`cvxprivacy.cli.memory_table`, :mod:`cvxprivacy.cli.st
 
 from __future__ import annotations
 
-import glob
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from cvxprivacy.cli.delimited import DelimitedTable, EncodedText, Spelling, marked
@@ -22,19 +20,18 @@ from cvxprivacy.cli.framed import (
     FramedTable,
     Keep,
     Progress,
-    applied,
     ending_of,
     format_of,
     output_format,
     packed,
 )
+from cvxprivacy.cli.parquet import ParquetTable, in_memory
 from cvxprivacy.errors import InputError
-from cvxprivacy.extras import nw, required
+from cvxprivacy.extras import nw
 from cvxprivacy.tables.engines import python_values
 
 if TYPE_CHECKING:
     from cvxprivacy.cli.memory_table import MemoryTable
-    from cvxprivacy.release.channel import Channel
 
 __all__ = ["ParquetTable", "TextTable", "copies", "in_memory", "open_table"]
 
@@ -215,7 +212,7 @@ class TextTable(DelimitedTable, FramedTable):
 
     def _texts(self, name: str, spelling: Spelling) -> dict[Any, str]:
         """Return the text by which most records of each value have it."""
-        first: list[str] = [*reversed(spelling.texts)]  # of those that are as many, the last one
+        first: list[str] = list(spelling.texts)[::-1]  # of those that are as many, the last one
         texts = sorted(first, key=spelling.texts.__getitem__)
         series = self._series(name, texts, name in (self.numbers or ()))
         return dict(
@@ -243,81 +240,3 @@ def _delimiter_of(
         return " "
     bare = re.sub(r'"[^"]*"', "", line)
     return next((d for d in (usual, *";\t|") if d in bare), usual)
-
-
-def in_memory(frame: Any) -> Any:
-    """Return a frame of all records at once, for draws that count them before they draw any."""
-    return frame.to_arrow_table() if hasattr(frame, "to_arrow_table") else frame
-
-
-class ParquetTable:
-    """A Parquet file, counted by DuckDB and streamed through in Arrow batches."""
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        duckdb, _ = (required(name, "engines", "Parquet") for name in ("duckdb", "pyarrow"))
-        self.path = Path(path)
-        try:
-            with self.path.open("rb"):
-                self.size = self.path.stat().st_size  # bytes
-            self.connection = duckdb.connect()
-            self.relation = self.connection.sql(  # floats may be NaN, whatever the statistics say
-                "FROM read_parquet($pattern, can_have_nan = true)",
-                params={"pattern": glob.escape(str(path))},
-            )
-            self.header: list[str] = list(self.relation.columns)
-        except (OSError, duckdb.Error) as error:
-            reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
-            remedy = "pass a Parquet file that can be read"
-            raise InputError("table", f"{os.fspath(path)!r}: {reason}", remedy) from None
-
-    def reading(self, names: Sequence[str], frame: Any) -> dict[str, Any]:
-        """Return how these columns were read, to read another table likewise."""
-        return {"format": "parquet"}
-
-    def frame(self, names: Sequence[str] | None = None, **_: Any) -> Any:
-        """Return the table as a DuckDB relation, whatever columns are asked for."""
-        return self.relation
-
-    def write(self, file: IO[bytes], values: Columns, keep: Keep, progress: Progress) -> list[str]:
-        """Write the table with new values in some columns, held in memory as a whole."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        table = self.relation.to_arrow_table()
-        for name, column in values.items():
-            table = table.set_column(table.column_names.index(name), name, pa.array(column))
-        pq.write_table(table if keep is None else table.filter(pa.array(keep)), file)
-        if progress is not None:
-            progress(self.size)
-        return []
-
-    def release(
-        self, channel: Channel, file: IO[bytes], used: Sequence[str], seed: int,
-        row_id: str | None = None, draw: str = "independent", progress: Progress = None,
-    ) -> dict[str, Any]:  # fmt: skip
-        """Write the released table into an open file; return what was done."""
-        import pyarrow.parquet as pq
-
-        assert channel.schema is not None
-        relation: Any = self.relation
-        records = relation.count("*").fetchall()[0][0]
-        if channel.schema.missing == "drop":
-            types = dict(zip(relation.columns, map(str, relation.types), strict=True))
-            for name in used:
-                quoted = '"' + name.replace('"', '""') + '"'
-                nan = f" AND NOT isnan({quoted})" if types[name] in ("FLOAT", "DOUBLE") else ""
-                relation = relation.filter(f"{quoted} IS NOT NULL{nan}")
-        kept = 0
-        with applied(self.path) as notes:
-            if draw == "balanced" or channel.drawn_jointly:
-                table = in_memory(relation)
-                reader = channel.apply(table, seed=seed, row_id=row_id, draw=draw).to_reader()
-            else:
-                reader = channel.apply(relation, seed=seed, row_id=row_id)
-        with pq.ParquetWriter(file, reader.schema) as writer:
-            for batch in reader:
-                writer.write_batch(batch)
-                kept += len(batch)
-                if progress is not None:
-                    progress(self.size * len(batch) // max(records, 1))
-        return {"records": kept, "dropped": records - kept, "notes": notes}
