@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import re
+import zipfile
+from datetime import date, datetime, time
 from pathlib import Path
 
 import pytest
@@ -38,7 +41,7 @@ WRITERS = {  # as a text, with what is to be typed, and how the first column is 
     "blank lines": (["", "", *lines('"r","k","n","w"')], (), "r"),
     "comments": (["# a, b", *lines("r,k,n,w")[:9], "#", *lines("")[9:]], ("--comment", "#"), "r"),
 }
-TOLD = {
+REMARKS = {
     "write.csv": "column 1 has no name, and is called #1 here",
     "to_csv": "column 1 has no name, and is called #1 here",
     "write.table": "the header is one field short",
@@ -54,10 +57,10 @@ def test_text_with_names_of_rows_blank_lines_and_comments(name, here):
     write("t.csv", "\n".join(text) + "\n")
     outputs = ("--out", "o.csv", "--certificate", "p.json", "--channel", "c.json",
                "--problem-out", "r.toml", "--report", "b.json")  # fmt: skip
-    told = report("release", "t.csv", *KEY, *typed, *outputs)
-    assert [n for n in told["notes"] if n.endswith(TOLD.get(name, "")) or TOLD[name] in n]
-    assert told["released"]["changed"] > 0
-    assert [leak["column"] for leak in told["untouched"]] == [first]
+    document = report("release", "t.csv", *KEY, *typed, *outputs)
+    assert [n for n in document["notes"] if n.endswith(REMARKS.get(name, "")) or REMARKS[name] in n]
+    assert document["released"]["changed"] > 0
+    assert [leak["column"] for leak in document["untouched"]] == [first]
     new = Path("o.csv").read_text().splitlines()
     assert len(new) == len(text)
     start = next(i for i, line in enumerate(text) if line and not line.startswith("# "))
@@ -69,9 +72,9 @@ def test_text_with_names_of_rows_blank_lines_and_comments(name, here):
         if name != "to_csv":
             assert now[1:3] == [] or now[1] in ('"a"', '"b"')
         assert now[1:3] == [] or now[2] in ("40", "7.5", "30")
-    write("told.json", json.dumps(told))
+    write("r.json", json.dumps(document))
     say("verify", "p.json", "--table", "t.csv", "--problem", "r.toml")
-    say("verify", "--table", "t.csv", "--released", "o.csv", "--report", "told.json")
+    say("verify", "--table", "t.csv", "--released", "o.csv", "--report", "r.json")
     say("apply", "c.json", "t.csv", "--seed", 3, "--out", "again.csv")
     assert Path("again.csv").read_bytes() == Path("o.csv").read_bytes()
     assert loaded("b.json")["input"]["columns"][0]["column"] == first
@@ -133,8 +136,8 @@ def test_changed_and_kept_records_are_written_alike(ending, here):
         pyreadstat = pytest.importorskip("pyreadstat", reason="the extra `files` is not installed")
         kind = "xport" if ending == "xpt" else ending
         getattr(pyreadstat, f"write_{kind}")(frame, f"t.{ending}")
-    told = report("release", f"t.{ending}", *KEY, "--out", f"o.{ending}")
-    assert told["released"].get("changed", 11) > 10  # streams are not compared
+    document = report("release", f"t.{ending}", *KEY, "--out", f"o.{ending}")
+    assert document["released"].get("changed", 11) > 10  # streams are not compared
     if ending == "csv":
         lines = Path("o.csv").read_text().splitlines()[1:]
         assert spelled(line.split(",")[0] for line in lines) == {"a": {'"a"'}, "b": {'"b"'}}
@@ -171,3 +174,101 @@ def test_missing_cells_are_written_as_most_are(here):
     say("release", "t.csv", *how, "--missing", "level", "--out", "o.csv")
     released = [line.split(",")[0] for line in Path("o.csv").read_text().splitlines()[1:]]
     assert set(released) == {'"a"', '"b"', "NA"}
+
+
+# ---- workbooks ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def workbook(here):
+    """Return a workbook with names of rows, formats, widths, a comment and another sheet."""
+    openpyxl = pytest.importorskip("openpyxl", reason="the extra `files` is not installed")
+    pytest.importorskip("python_calamine", reason="the extra `files` is not installed")
+    book = openpyxl.Workbook()
+    sheet, other = book.active, book.create_sheet("codes")
+    sheet.title = "Survey 2026"
+    for column, title in zip("BCDEF", [None, "k", "when", "w", 2026], strict=True):
+        sheet[f"{column}3"] = title
+        sheet[f"{column}3"].font = openpyxl.styles.Font(bold=True, color="FF0000")
+        sheet[f"{column}3"].fill = openpyxl.styles.PatternFill("solid", fgColor="DDDDDD")
+    for i, (k, _, w) in enumerate(people()):
+        cells = [i + 1, k, date(2026, 1, 1 + i % 28), w, i / 8]
+        for column, value in zip("BCDEF", cells, strict=True):
+            sheet[f"{column}{i + 4}"] = value
+        sheet[f"D{i + 4}"].number_format = "dd/mm/yyyy"
+        sheet[f"F{i + 4}"].number_format = "0.00%"
+    sheet["F9"], sheet["F9"].data_type = "#N/A", "e"
+    sheet.column_dimensions["C"].width = 31
+    sheet["C5"].comment = openpyxl.comments.Comment("was b", "me")
+    other["A1"] = "who"
+    book.save("t.xlsx")
+    return book
+
+
+OF_SHEET = ("--sensitive", "w", "--key", "k", "--budget", "0.2", "--sheet", "Survey 2026")
+
+
+def test_a_sheet_keeps_its_name_formats_widths_and_header(workbook):
+    import openpyxl
+
+    document = report("release", "t.xlsx", *OF_SHEET, "--out", "o.xlsx")
+    for piece in ("column 1 has no name", "comments and other sheets are not in it"):
+        assert any(piece in note for note in document["notes"])
+    new = openpyxl.load_workbook("o.xlsx")
+    assert new.sheetnames == ["Survey 2026"]
+    rows = list(new.active.iter_rows())
+    assert [c.value for c in rows[0]] == [None, "k", "when", "w", 2026]
+    assert {(c.font.b, c.font.color.rgb, c.fill.fgColor.rgb) for c in rows[0]} == {
+        (True, "00FF0000", "00DDDDDD")
+    }
+    before = list(workbook["Survey 2026"].iter_rows(min_row=4, min_col=2))
+    for old, now in zip(before, rows[1:], strict=True):
+        for i in (0, 2, 3, 4):
+            value = old[i].value
+            assert now[i].value == (value if i != 2 else datetime.combine(value, time()))
+            assert now[i].number_format == old[i].number_format
+            assert now[i].data_type == old[i].data_type
+    assert new.active.column_dimensions["B"].width == 31
+    assert not [c for row in rows for c in row if c.comment]
+    say("release", "t.xlsx", *OF_SHEET, "--out", "o.csv")
+    assert Path("o.csv").read_text().startswith(",k,when,w,2026\n1,")
+
+
+def changed_part(piece, other):
+    """Put other bytes into the first sheet of the workbook."""
+    with zipfile.ZipFile("t.xlsx") as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    name = "xl/worksheets/sheet1.xml"
+    assert parts[name].count(piece) == 1
+    parts[name] = parts[name].replace(piece, other)
+    with zipfile.ZipFile("t.xlsx", "w") as archive:
+        for part, data in parts.items():
+            archive.writestr(part, data)
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_formula_without_its_value_is_refused(stored, workbook):
+    """By its address; as XlsxWriter writes them, 0 stands where a value is to be computed."""
+    workbook["Survey 2026"]["F7"] = "=F6*2"
+    workbook.calculation.fullCalcOnLoad = stored
+    workbook.save("t.xlsx")
+    if stored:
+        changed_part(b"<f>F6*2</f><v />", b"<f>F6*2</f><v>0</v>")
+    pieces = ["F7 of sheet 'Survey 2026'", "formula without a stored value", "save it"]
+    refused("release", "t.xlsx", *OF_SHEET, "--out", "o.xlsx", pieces=pieces)
+
+
+@pytest.mark.parametrize("value", [(b"", b"0.5"), (b' t="str"', b"")])
+def test_a_formula_with_its_value_is_that(value, workbook):
+    """Also if that is the empty text."""
+    import openpyxl
+
+    workbook["Survey 2026"]["F7"] = "=F6*2"
+    workbook.calculation.fullCalcOnLoad = False
+    workbook.save("t.xlsx")
+    changed_part(b"<f>F6*2</f><v />", b"<f>F6*2</f><v>" + value[1] + b"</v>")
+    with zipfile.ZipFile("t.xlsx") as archive:
+        style = re.search(rb'<c r="F7"( s="\d+")', archive.read("xl/worksheets/sheet1.xml"))[1]
+    changed_part(b'<c r="F7"' + style, b'<c r="F7"' + style + value[0])
+    say("release", "t.xlsx", *OF_SHEET, "--out", "o.xlsx")
+    assert openpyxl.load_workbook("o.xlsx").active["E5"].value == (0.5 if value[1] else None)
