@@ -292,7 +292,7 @@ def test_packages_of_extras_are_imported_where_one_is_asked_for():
     optional = brings("all") - {"marimo"}
     after = {
         *("sdc/masking/numeric", "sdc/masking/pram", "sdc/risk/linkage", "microdata/combined"),
-        *("release/apply", "cli/memory_table", "cli/table_files"),
+        *("release/apply", "cli/memory_table", "cli/parquet"),
     }
     for path in modules():
         if {name.split(".")[0] for name in imports_of(path)} & optional:

@@ -12,17 +12,20 @@ import math
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
 from typing import IO, Any
 
 from cvxprivacy.errors import InputError
 
-__all__ = ["DelimitedTable", "EncodedText", "as_numbers", "marked"]
+__all__ = ["DelimitedTable", "EncodedText", "Spelling", "as_numbers", "marked"]
 
 CHUNK = 1 << 18  # bytes read, or characters written, at a time
 LONGEST = 1 << 26  # characters of a line
+NAMED = 10_000  # records whose names are looked at, where the header is one field short
 MARKS = {  # UTF-32 first: the little-endian mark of UTF-16 begins that of UTF-32
     "utf-32-le": codecs.BOM_UTF32_LE,
     "utf-32-be": codecs.BOM_UTF32_BE,
@@ -37,10 +40,12 @@ DECIMAL = re.compile(r"0|-?[1-9][0-9]*|-?(?:0|[1-9][0-9]*)\.[0-9]+")
 class DelimitedTable:
     """A delimited text file: read as text, written back byte for byte but for chosen fields.
 
-    The first record is the header.  A field is quoted as a whole, with each quote inside it
-    doubled, or has no quote at all.  Lines end in LF, CRLF or CR, mixed at will.  A blank line is
-    no record and is copied; only in a table of one column, and with a record below it, is it a
-    record whose cell is empty.
+    The first record with any text is the header.  A column without a name is called by its place,
+    ``#1`` for the first; so is the first field of each record where the header is one field short,
+    as R's ``write.table`` leaves it.  A field is quoted as a whole, with each quote inside it
+    doubled, or has no quote at all.  Lines end in LF, CRLF or CR, mixed at will.  A line of comment
+    is no record and is copied, and so is a blank line; only in a table of one column, and between
+    the header and a record, is it a record whose cell is empty.
 
     Parameters
     ----------
@@ -49,12 +54,18 @@ class DelimitedTable:
     delimiter : str
         One character.
     na : sequence of str
-        Texts of a missing cell, the one to be written first.
+        Texts of a missing cell; the first is written where the column has none.
+    comment : str, optional
+        What a line of comment begins with.
 
     Attributes
     ----------
     header : list of str
         Names of the columns.
+    remarks : list of str
+        What is to be said of columns without names.
+    comments : int
+        Lines of comment that were seen when it was last read.
 
     Raises
     ------
@@ -69,29 +80,48 @@ class DelimitedTable:
         delimiter: str = ",",
         encoding: str = "utf-8",
         na: Sequence[str] = ("",),
+        comment: str | None = None,
     ) -> None:
         if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\r\n\0':
             remedy = "pass one character other than a quote or a line end, such as ; or a tab"
             raise InputError("delimiter", repr(delimiter), remedy, value=delimiter)
         if isinstance(na, str) or not na or not all(isinstance(token, str) for token in na):
             raise InputError("na", repr(na), "pass at least one text, in a list", value=na)
-        self.text = EncodedText(path, encoding)
+        if comment is not None and (not comment or set(comment) & {*'"\r\n\0', delimiter}):
+            remedy = "pass what lines of comment begin with, such as #, and no delimiter"
+            raise InputError("comment", repr(comment), remedy, value=comment)
+        self.text, self.comment = EncodedText(path, encoding), comment
         self.path, self.delimiter, self.encoding = self.text.path, delimiter, encoding
         self.na = tuple(na)
         d = re.escape(delimiter)
         self._field = re.compile(rf'{d}("[^"]*(?:""[^"]*)*"|[^"{d}]*)')
         self._special = re.compile(rf'["\r\n{d}]')
-        self.header: list[str] = next(self._records(), ("", [], []))[1]
-        if not self.header:
-            problem = "line 1: no header"
-            raise self.text.error(problem, "put the columns' names in the first line")
-        for i, column in enumerate(self.header):
-            if not column:
-                problem = f"line 1: column {i + 1} of {len(self.header)} has no name"
-                raise self.text.error(problem, "name every column, or leave a nameless one out")
-            if column in self.header[:i]:
-                problem = f"line 1: column {i + 1} is the second that is named {column!r}"
+        records = self._records()
+        _, names, _ = next(records, ("", [], []))
+        if not names:
+            raise self.text.error("line 1: no header", "put the columns' names in the first line")
+        try:
+            first: list[str] = next((fields for _, fields, _ in records if fields), [])
+        except InputError:  # said when records are wanted: the columns may not be there, either
+            first = []
+        short = len(first) > len(names)  # by one field: else it is refused
+        self.header: list[str] = []
+        for i, column in enumerate([""] * short + names):
+            name = column or f"#{i + 1}"
+            if name in self.header:
+                line = 1 + self._before
+                problem = f"line {line}: column {i + 1} is the second that is named {name!r}"
                 raise self.text.error(problem, "make the names distinct")
+            self.header.append(name)
+        bare = [f"#{i + 1}" for i, column in enumerate(names) if not column and not short]
+        self.remarks = [
+            f"column {name[1:]} has no name, and is called {name} here" for name in bare
+        ]
+        if short:
+            self.remarks.append(
+                "the header is one field short: the first field of each record is its name, and is "
+                "called #1 here"
+            )
 
     def columns(
         self, names: Sequence[str] | None = None, *, progress: Callable[[int], object] | None = None
@@ -119,27 +149,54 @@ class DelimitedTable:
                     append(shared(fields[index], fields[index]))
         return columns
 
+    def spellings(self, names: Iterable[str]) -> dict[str, Spelling]:
+        """Return how the cells of columns are written.
+
+        Parameters
+        ----------
+        names : iterable of str
+            The columns.
+        """
+        fields = {name: Counter[str]() for name in names}
+        plan = [(self._index(name), counter) for name, counter in fields.items()]
+        records = self._records()
+        next(records)
+        for _, _, pieces in records:
+            if pieces:
+                for index, counter in plan:
+                    counter[pieces[index]] += 1
+        return {name: Spelling.of(counter, self.na) for name, counter in fields.items()}
+
     def rewritten(
         self,
         replacements: Mapping[str, Sequence[str | None]],
         *,
         keep: Sequence[bool] | None = None,
+        spellings: Mapping[str, Spelling] | None = None,
     ) -> Iterator[bytes]:
         """Yield the bytes of the file with new cells in some columns.
 
-        A new cell is quoted only if its text demands it, whatever the old cell looked like: else
-        quotes would tell which cells the release has kept.
+        A new cell is quoted if its column's are, or if its text demands it, whatever the old cell
+        looked like: else quotes would tell which cells the release has kept.
 
         Parameters
         ----------
         replacements : mapping of str to sequence of str or None
-            One new cell per record; None is written as ``na[0]``, whatever the old cell was.
+            One new cell per record; None is written as a missing cell, whatever the old cell was.
         keep : sequence of bool, optional
             Whether each record is written; all are by default.
+        spellings : mapping of str to Spelling, optional
+            How cells of a column are written.  By default without quotes, a missing one as
+            ``na[0]``.
         """
+        spellings = spellings or {}
+        usual = Spelling()
         sizes = [(repr(name), len(cells)) for name, cells in replacements.items()]
         sizes += [] if keep is None else [("keep", len(keep))]
-        plan = [(self._index(n), cells, self._forms(n, cells)) for n, cells in replacements.items()]
+        plan = [
+            (self._index(name), cells, self._forms(name, cells, spellings.get(name, usual)))
+            for name, cells in replacements.items()
+        ]
         encoder = codecs.getincrementalencoder(self.text.codec)()
         records = self._records()
         texts, length, count = [next(records)[0]], 0, 0
@@ -154,7 +211,7 @@ class DelimitedTable:
                 written = ['""'] if pieces == [""] else pieces.copy()  # else the last may be blank
                 for index, cells, forms in plan:
                     cell = cells[count - 1]
-                    written[index] = forms[self.na[0] if cell is None else cell]
+                    written[index] = forms[cell]
                 text = self.delimiter.join(written) + raw[len(raw.rstrip("\r\n")) :]
             texts.append(text)
             length += len(text)
@@ -167,9 +224,11 @@ class DelimitedTable:
                 raise self.text.error(f"{count} records, and {size} entries for {name}", remedy)
         yield encoder.encode("".join(texts), True)
 
-    def _forms(self, column: str, cells: Sequence[str | None]) -> dict[str, str]:
-        """Return what stands in the file for each text."""
-        forms: dict[str, str] = {}
+    def _forms(
+        self, column: str, cells: Sequence[str | None], spelling: Spelling
+    ) -> dict[str | None, str]:
+        """Return what stands in the file for each text, and for None."""
+        forms: dict[str | None, str] = {}
         for cell in dict.fromkeys(self.na) | dict.fromkeys(cells):
             if cell is None:
                 continue
@@ -181,8 +240,13 @@ class DelimitedTable:
                 problem = f"{cell!r} for {column!r} is no text in {self.encoding}"
                 remedy = "pass text that can be written, or None for a missing cell"
                 raise InputError("replacements", problem, remedy, value=cell) from None
-            quoted = self._special.search(cell) or (not cell and len(self.header) == 1)
-            forms[cell] = '"' + cell.replace('"', '""') + '"' if quoted else cell
+            demanded = self._special.search(cell) or (not cell and len(self.header) == 1)
+            forms[cell] = _quoted(cell) if demanded or spelling.quoted else cell
+        missing = self.na[0] if spelling.missing is None else spelling.missing
+        bare = self._special.search(missing) and not missing.startswith('"')
+        forms[None] = (
+            _quoted(missing) if bare or (not missing and len(self.header) == 1) else missing
+        )
         return forms
 
     def _index(self, name: str) -> int:
@@ -201,18 +265,27 @@ class DelimitedTable:
         A line that is no record has no fields.
         """
         taken: list[str] = []  # lines since the last record
+        self._before = self.comments = 0
 
         def feed() -> Iterator[str]:
             for line in self.text.lines(progress):
+                comment = not taken and self._is_comment(line)
+                self.comments += comment
                 taken.append(line)
-                yield line
+                yield "\n" if comment else line
 
         reader = csv.reader(feed(), delimiter=self.delimiter, strict=True)
-        width, blank = 0, []
+        width, blank, before, names = 0, [], "", set[str]()
+        count, short = 0, False  # records, and whether the header is one field short of them
         try:
             for fields in reader:
                 raw = "".join(taken)
-                if not fields and width:
+                if not width and not any(fields):
+                    before += raw
+                    self._before = reader.line_num
+                    taken.clear()
+                    continue
+                if not fields:
                     blank.append(raw)
                     taken.clear()
                     continue
@@ -220,14 +293,28 @@ class DelimitedTable:
                 pieces = fields if '"' not in raw else self._field.findall(self.delimiter + body)
                 if len(pieces) != len(fields) or self.delimiter.join(pieces) != body:
                     raise csv.Error("a quote inside a field that does not begin with one")
+                if width and not count:
+                    short = _is_short(width, fields)
+                    width += short
                 if width and len(fields) != width:
-                    count = f"{len(fields)} field{'s' * (len(fields) != 1)}"
-                    raise csv.Error(f"{count} where the header has {width}")
-                width = len(fields)
+                    number = f"{len(fields)} field{'s' * (len(fields) != 1)}"
+                    raise csv.Error(f"{number} where the header has {width - short}")
+                if width and short and count < NAMED:
+                    if fields[0] in names:
+                        raise csv.Error(
+                            f"{width} fields where the header has {width - 1}, and the first is no "
+                            f"name of a record: {fields[0]!r} is there twice"
+                        )
+                    names.add(fields[0])
                 taken.clear()
-                yield from ((line, [""], [""]) if width == 1 else (line, [], []) for line in blank)
+                for line in blank:
+                    record = width == 1 and not self._is_comment(line)
+                    yield (line, [""], [""]) if record else (line, [], [])
                 blank.clear()
-                yield raw, fields, pieces
+                count += width > 0
+                width = len(fields)
+                yield before + raw, fields, pieces
+                before = ""
         except csv.Error as error:
             last, problem = reader.line_num, str(error)
             first = last - len(taken) + 1
@@ -239,6 +326,61 @@ class DelimitedTable:
             remedy = f"quote a field with a quote or {self.delimiter!r} inside it, and double each "
             raise self.text.error(f"{lines}: {problem}", f"{remedy}quote inside it") from None
         yield from ((line, [], []) for line in blank)
+
+    def _is_comment(self, line: str) -> bool:
+        return self.comment is not None and line.startswith(self.comment)
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """How the cells of a column are written.
+
+    Attributes
+    ----------
+    texts : mapping of str to int
+        How many cells have each text, in the order of the file.
+    quoted : bool
+        Whether most cells that are not missing are in quotes.
+    missing : str or None
+        What stands for a missing cell most often; None where none is missing.
+    """
+
+    texts: Mapping[str, int] = field(default_factory=dict)
+    quoted: bool = False
+    missing: str | None = None
+
+    @classmethod
+    def of(cls, fields: Mapping[str, int], na: Sequence[str]) -> Spelling:
+        """Return how a column is written.
+
+        Parameters
+        ----------
+        fields : mapping of str to int
+            How often each field is there, as it stands in the file.
+        na : sequence of str
+            Texts of a missing cell.
+        """
+        texts, missing, quoted = Counter[str](), Counter[str](), 0
+        for piece, count in fields.items():
+            text = piece[1:-1].replace('""', '"') if piece.startswith('"') else piece
+            if text in na:
+                missing[piece] += count
+            else:
+                texts[text] += count
+                quoted += count if piece.startswith('"') else -count
+        return cls(texts, quoted > 0, max(missing, key=missing.__getitem__, default=None))
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
+
+
+def _is_short(width: int, fields: Sequence[str]) -> bool:
+    """Tell whether a header of so many fields has none for the names of records.
+
+    One field may be a text with a delimiter in it; an empty last one is a delimiter too many.
+    """
+    return 1 < width == len(fields) - 1 and fields[-1] != ""
 
 
 def as_numbers(

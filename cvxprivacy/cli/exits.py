@@ -34,7 +34,7 @@ AS_JSON, FORCED = "cvxprivacy.json", "cvxprivacy.force"  # keys of the context's
 _TYPED = "cvxprivacy.arguments"  # likewise
 _SAME = ("sensitive", "key", "bins", "budget", "weights", "missing", "seed", "na", "delimiter",
          "decimal", "encoding", "sheet", "ordered", "reference", "bootstrap", "cells",
-         "classes", "fraction", "draw")  # fmt: skip
+         "classes", "fraction", "draw", "comment")  # fmt: skip
 _OPTIONS = {  # what Python's arguments are called on the command line
     **{name: f"--{name}" for name in _SAME},
     **{name: f"--criterion ({name})" for name in ("t", "l", "k", "b", "p", "delta", "epsilon")},

@@ -9,7 +9,9 @@ import csv
 import io
 import os
 import zipfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from copy import copy
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import IO, Any
@@ -24,6 +26,7 @@ from cvxprivacy.cli.framed import (
     format_of,
     packed,
 )
+from cvxprivacy.cli.sheet import Look, look_of, refuse_lost
 from cvxprivacy.errors import InputError
 from cvxprivacy.extras import nw, required
 from cvxprivacy.tables.engines import python_values
@@ -134,22 +137,23 @@ class MemoryTable(FramedTable):
                 show = self._shown(name)
                 shown[name] = [show(v) for v in new.get(name) or [cells[i] for i in rows]]
             assert self.out is not None
-            notes = [*_write_converted(file, self.out, shown, self.options), *self.left_behind()]
+            look = self._look(rows, new) if self.written == "excel" else None
+            titles = {name: "" if name in self.nameless else name for name in shown}
+            notes = _write_converted(file, self.out, shown, self.options, titles, look)
+            notes = [*self.remarks, *notes, *self.left_behind()]
         if progress is not None:
             progress(self.size)
         return [f"{Path(self.out or '').name}: {note}" for note in notes]
 
     def _stored(self, name: str) -> dict[Any, Any]:
-        """Return a cell that stands for each value of a column, the first that does.
+        """Return the cell that stands for each value of a column most often.
 
         It is the same for all records, and does not tell which of them were kept.
         """
-        first: dict[Any, Any] = {}
-        counted = python_values(nw.from_native(self.frame([name])[name], series_only=True))
-        for value, cell in zip(counted, self.cells[name], strict=True):
-            first.setdefault(value, cell)
-        first[None] = None
-        return first
+        values = python_values(nw.from_native(self.frame([name])[name], series_only=True))
+        kinds = Counter((v, type(c), c) for v, c in zip(values, self.cells[name], strict=True))
+        stored = {value: cell for (value, _, cell), _ in reversed(kinds.most_common())}
+        return {**stored, None: None}
 
     def _shown(self, name: str) -> Any:
         """Return what makes a column's cells those of another format."""
@@ -165,6 +169,20 @@ class MemoryTable(FramedTable):
         """Return what a table in another format lacks."""
         return []
 
+    @property
+    def nameless(self) -> Sequence[str]:
+        """Columns without a name, which are called by their places."""
+        return ()
+
+    @property
+    def remarks(self) -> list[str]:
+        """What is to be said of columns without names."""
+        return [f"column {n[1:]} has no name, and is called {n} here" for n in self.nameless]
+
+    def _look(self, places: Sequence[int], new: Columns) -> Look:
+        """Return how a sheet of these records looks, whose columns ``new`` are released."""
+        return Look()
+
 
 # ---- workbooks ---------------------------------------------------------------------------
 
@@ -172,8 +190,9 @@ class MemoryTable(FramedTable):
 class Workbook(MemoryTable):
     """One sheet of a workbook (``.xlsx``, ``.xls``, ``.ods``, …), read with python-calamine.
 
-    The first row that is not empty has the names of the columns; rows without any cell are no
-    records.  A formula is its value, and an error such as #N/A is missing.
+    The first row that is not empty has the names of the columns; one without a name is called by
+    its place, ``#1`` for the first.  Rows without any cell are no records.  A formula is its value,
+    which the file must have, and an error such as #N/A is missing.
 
     Parameters
     ----------
@@ -186,7 +205,7 @@ class Workbook(MemoryTable):
     ------
     InputError
         For a file that is no workbook, a sheet that is not there, several sheets to choose from,
-        columns without a name or of the same name.
+        columns of the same name, a formula without its value.
     """
 
     format = "excel"
@@ -216,11 +235,30 @@ class Workbook(MemoryTable):
             problem = f"{shown!r}: {str(error) or type(error).__name__}"
             remedy = "pass a workbook that can be read, without a password"
             raise InputError("table", problem, remedy) from None
-        super().__init__(path, self._columns(rows, shown), options, out=out, written=written)
+        self._titles: dict[str, Any] = {}
+        self._across: dict[str, int] = {}
+        columns = self._columns(rows, sheets[self.sheet].start, shown)
+        super().__init__(path, columns, options, out=out, written=written)
+        if self.path.suffix.lower() in (".xlsx", ".xlsm"):
+            refuse_lost(self.path, self.sheet)
 
     def reading(self, names: Sequence[str], frame: Any) -> dict[str, Any]:
         """Return how these columns were read, to read another table likewise."""
         return {**super().reading(names, frame), "sheet": self.sheet}
+
+    @property
+    def nameless(self) -> Sequence[str]:
+        """Columns without a name, which are called by their places."""
+        return [name for name, title in self._titles.items() if plain(title) is None]
+
+    def _look(self, places: Sequence[int], new: Columns) -> Look:
+        """Return how the sheet looks, of these records; of released columns as most cells do."""
+        if self.path.suffix.lower() not in (".xlsx", ".xlsm"):
+            return Look(self.sheet, list(self._titles.values()))
+        rows = [self._down[0], *(self._down[1 + i] for i in places)]
+        look = look_of(self.path, self.sheet, rows, list(self._across.values()))
+        released = [name in new for name in self._titles]
+        return look.of(list(self._titles.values()), released, len(places))
 
     @staticmethod
     def _chosen(
@@ -241,29 +279,30 @@ class Workbook(MemoryTable):
             raise InputError("table", f"{path}: no cells", "put the columns' names in row 1")
         return filled[0]
 
-    @staticmethod
-    def _columns(rows: Sequence[Sequence[Any]], path: str) -> dict[str, list[Any]]:
+    def _columns(
+        self, rows: Sequence[Sequence[Any]], start: tuple[int, int] | None, path: str
+    ) -> dict[str, list[Any]]:
         """Return the columns below the first row; what has neither name nor cells is none."""
         if not rows:
             raise InputError("table", f"{path}: no cells", "put the columns' names in row 1")
-        header, records = rows[0], list(rows[1:])
+        header, records, (top, left) = rows[0], list(rows[1:]), start or (0, 0)
         while records and not any(v != "" for v in records[-1]):
             records.pop()
-        if len(header) > 1:
-            records = [row for row in records if any(v != "" for v in row)]
+        alone = len(header) == 1  # where an empty row is a record
+        filled = [i for i, row in enumerate(records) if alone or any(v != "" for v in row)]
+        records = [records[i] for i in filled]
+        self._down = [top, *(top + 1 + i for i in filled)]
         columns: dict[str, list[Any]] = {}
         for i, title in enumerate(header):
             cells = [None if row[i] == "" else row[i] for row in records]
             name = plain(title)
             if name is None and all(cell is None for cell in cells):
                 continue
-            if name is None:
-                problem = f"{path}: column {i + 1} of {len(header)} has no name"
-                raise InputError("table", problem, "name it in the first row")
-            if str(name) in columns:
-                problem = f"{path}: column {i + 1} is the second that is named {str(name)!r}"
+            name = f"#{i + 1}" if name is None else str(name)
+            if name in columns:
+                problem = f"{path}: column {i + 1} is the second that is named {name!r}"
                 raise InputError("table", problem, "make the names distinct")
-            columns[str(name)] = cells
+            columns[name], self._titles[name], self._across[name] = cells, title, left + i
         return columns
 
 
@@ -271,7 +310,12 @@ class Workbook(MemoryTable):
 
 
 def _write_converted(
-    file: IO[bytes], out: str, columns: Columns, options: Mapping[str, Any]
+    file: IO[bytes],
+    out: str,
+    columns: Columns,
+    options: Mapping[str, Any],
+    titles: Mapping[str, str],
+    look: Look | None,
 ) -> list[str]:
     """Write columns in the format of a name; return what is to be said of it.
 
@@ -281,18 +325,30 @@ def _write_converted(
         Numbers, texts, truth values, dates and times, None where a cell is missing.
     options : mapping
         ``delimiter``, ``decimal``, ``encoding`` and ``na`` of text.
+    titles : mapping of str to str
+        What stands above each column of text.
+    look : Look, optional
+        How a sheet looks.
 
     Raises
     ------
     InputError
         For what the format cannot hold.
     """
-    write = {"text": _write_text, "parquet": _write_parquet, "excel": _write_workbook}
-    return write[format_of(out)](file, out, columns, options)
+    kind = format_of(out)
+    if kind == "text":
+        return _write_text(file, out, columns, options, titles)
+    if kind == "parquet":
+        return _write_parquet(file, columns)
+    return _write_workbook(file, out, columns, look or Look())
 
 
 def _write_text(
-    file: IO[bytes], out: str, columns: Columns, options: Mapping[str, Any]
+    file: IO[bytes],
+    out: str,
+    columns: Columns,
+    options: Mapping[str, Any],
+    titles: Mapping[str, str],
 ) -> list[str]:
     ending, compressed = ending_of(out)
     decimal, missing = options.get("decimal", "."), options.get("na", ("",))[0]
@@ -312,7 +368,7 @@ def _write_text(
         text = io.TextIOWrapper(into, encoding, newline="")
         rows = csv.writer(text, delimiter=delimiter, lineterminator="\n")
         try:
-            rows.writerow(columns)
+            rows.writerow(titles[name] for name in columns)
             rows.writerows(zip(*(map(cell, column) for column in columns.values()), strict=True))
             text.flush()
         except UnicodeError as error:
@@ -323,7 +379,7 @@ def _write_text(
     return []
 
 
-def _write_parquet(file: IO[bytes], out: str, columns: Columns, _: Any) -> list[str]:
+def _write_parquet(file: IO[bytes], columns: Columns) -> list[str]:
     pa, pq = (required(name, "engines", "Parquet") for name in ("pyarrow", "pyarrow.parquet"))
     arrays = {}
     for name, column in columns.items():
@@ -338,10 +394,11 @@ def _write_parquet(file: IO[bytes], out: str, columns: Columns, _: Any) -> list[
     return []
 
 
-def _write_workbook(file: IO[bytes], out: str, columns: Columns, _: Any) -> list[str]:
+def _write_workbook(file: IO[bytes], out: str, columns: Columns, look: Look) -> list[str]:
     """Write one sheet of values, and see that it reads as what was to be written."""
     openpyxl = required("openpyxl", "files", "writing Excel")
     from openpyxl.cell import WriteOnlyCell
+    from openpyxl.utils import get_column_letter
     from openpyxl.utils.exceptions import IllegalCharacterError
     from openpyxl.worksheet._writer import WorksheetWriter
     from openpyxl.writer.excel import ExcelWriter
@@ -354,40 +411,54 @@ def _write_workbook(file: IO[bytes], out: str, columns: Columns, _: Any) -> list
             self.writestr(arcname, filename.getvalue())
 
     book = openpyxl.Workbook(write_only=True)
-    sheet = book.create_sheet("released")
+    sheet = book.create_sheet(look.title)
+    for i, width in enumerate(look.widths):
+        if width is not None:
+            sheet.column_dimensions[get_column_letter(i + 1)].width = width
     # by default it is written to a temporary file, which a killed process would leave
     sheet._writer = WorksheetWriter(sheet, io.BytesIO())
     sheet._writer.cleanup = lambda: None
     sheet._writer.write_top()
 
-    def cell(value: Any) -> Any:
-        if not isinstance(value, str):
+    titles = list(columns) if look.titles is None else look.titles
+
+    def cell(value: Any, row: int, column: int) -> Any:
+        shown, error = look.formats.get((row, column)), look.errors.get((row, column))
+        if not isinstance(value, str) and shown is None and error is None and row:
             return value
         made = WriteOnlyCell(sheet, value)
-        made.data_type = "s"  # and no formula, whatever it begins with
+        if isinstance(value, str):
+            made.data_type = "s"  # and no formula, whatever it begins with
+        if error is not None:
+            made.value, made.data_type = error, "e"
+        if shown is not None:
+            made.number_format = shown
+        if not row and look.header:
+            for name, style in look.header[column].items():
+                setattr(made, name, copy(style))
         return made
 
     try:
-        sheet.append([cell(name) for name in columns])
-        for row in zip(*columns.values(), strict=True):
-            sheet.append([cell(value) for value in row])
+        sheet.append([cell(title, 0, i) for i, title in enumerate(titles)])
+        for row, values in enumerate(zip(*columns.values(), strict=True)):
+            sheet.append([cell(value, row + 1, i) for i, value in enumerate(values)])
         made = io.BytesIO()
         ExcelWriter(book, Archive(made, "w", zipfile.ZIP_DEFLATED)).save()
     except (IllegalCharacterError, ValueError) as error:
         problem = f"{out} cannot hold a value ({type(error).__name__})"
         raise InputError("--out", problem, "choose .csv or .parquet", value=out) from None
-    _see_that_it_reads(made, out, columns)
+    _see_that_it_reads(made, out, columns, titles)
     file.write(made.getvalue())
-    return ["values alone, in one sheet: formats, formulas and other sheets are not in it"]
+    return [look.remark]
 
 
-def _see_that_it_reads(made: io.BytesIO, out: str, columns: Columns) -> None:
+def _see_that_it_reads(made: io.BytesIO, out: str, columns: Columns, titles: Sequence[Any]) -> None:
     calamine = required("python_calamine", "files", "Excel")
     made.seek(0)
     book = calamine.CalamineWorkbook.from_filelike(made)
     read = book.get_sheet_by_index(0).to_python(skip_empty_area=False)
     width = len(columns)
-    rows = [list(columns), *map(list, zip(*columns.values(), strict=True))]
+    rows = [list(titles), *map(list, zip(*columns.values(), strict=True))]
     for i, row in enumerate(rows):
         again = [*(read[i] if i < len(read) else []), *[""] * width][:width]
         for name, value, other in zip(columns, row, again, strict=True):

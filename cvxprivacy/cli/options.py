@@ -181,7 +181,8 @@ def reads_tables(command: Command) -> Command:
     @click.option(
         "--delimiter",
         help="Of a text table; by default a tab for .tsv, else a comma, "
-        "or the semicolon, tab or bar of a header without commas.",
+        "or the semicolon, tab or bar of a header without commas, or the blank between quoted "
+        "names.",
     )
     @click.option(
         "--decimal",
@@ -193,6 +194,12 @@ def reads_tables(command: Command) -> Command:
         help="Of a text table, utf-8 by default, and of SPSS, Stata and "
         "SAS tables that do not tell theirs.",
     )
+    @click.option(
+        "--comment",
+        metavar="TEXT",
+        help="What lines of comment begin with in a text table, such as '#'; they are copied.  By "
+        "default there are none.",
+    )
     @click.option("--sheet", metavar="NAME", help="Of a workbook that has several.")
     @click.option("--na", multiple=True, metavar="TEXT",
                   help="Text of a missing cell; by default the empty one.  May be given several "
@@ -202,7 +209,7 @@ def reads_tables(command: Command) -> Command:
         if delimiter in ("tab", "\\t"):
             delimiter = "\t"
         reading = {"delimiter": delimiter, "na": na or None}
-        reading |= {name: options.pop(name) for name in ("encoding", "decimal", "sheet")}
+        reading |= {name: options.pop(name) for name in ("encoding", "decimal", "comment", "sheet")}
         return command(reading=reading, **options)
 
     return run

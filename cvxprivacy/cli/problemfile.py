@@ -35,10 +35,11 @@ Keys are the arguments' own names; what a class or a function says of its argume
 - ``table = "adult.csv"``, relative to the folder of the problem file, with
   ``sensitive = "income"``, ``key = ["age", "sex"]`` and what else the reader of tables takes:
   ``side``, ``weights``, ``bins = { age = 10 }``, ``missing``; of text ``delimiter``, ``decimal``,
-  ``encoding``, ``na``; of a workbook ``sheet``.  The ending tells the format: ``.csv``, ``.tsv``,
-  ``.csv.gz``, ``.parquet``, ``.xlsx``, ``.xls``, ``.ods``, ``.sav``, ``.zsav``, ``.dta``,
-  ``.sas7bdat``, ``.xpt``.  ``groups = { town = "groups.csv", country = 20 }`` is a file of
-  value,group or the number of most frequent values that are kept, or a table of value to group, and
+  ``encoding``, ``comment``, ``na``; of a workbook ``sheet``.  The ending tells the format:
+  ``.csv``, ``.tsv``, ``.csv.gz``, ``.parquet``, ``.xlsx``, ``.xls``, ``.ods``, ``.sav``,
+  ``.zsav``, ``.dta``, ``.sas7bdat``, ``.xpt``.  ``groups = { town = "groups.csv", country = 20 }``
+  is a file of value,group or the number of most frequent values that are kept, or a table of value
+  to group, and
   ``hierarchy = { education = "education.csv" }`` goes with ``level = { education = 2 }``; these
   files are relative to the folder of the problem file too.
 

@@ -79,7 +79,8 @@ def source_of(
 
 def table_source(
     path: Path, *, delimiter: str | None = None, decimal: str | None = None,
-    encoding: str | None = None, sheet: str | None = None, na: list[str] | None = None,
+    encoding: str | None = None, comment: str | None = None, sheet: str | None = None,
+    na: list[str] | None = None,
     hierarchy: Mapping[str, str] | None = None, level: Mapping[str, int] | None = None,
     groups: Mapping[str, Any] | None = None,
     **counting: Any,
@@ -90,8 +91,8 @@ def table_source(
     """
     from cvxprivacy.cli.table_files import open_table
 
-    how = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding, "sheet": sheet}
-    opened = open_table(path, {**how, "na": na})
+    how = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding, "comment": comment}
+    opened = open_table(path, {**how, "sheet": sheet, "na": na})
     recoding: dict[str, Any] = {"hierarchy": hierarchy, "level": level, "groups": groups}
     source = source_of(opened, **recoding, **counting)[1]
     refuse_intractable(source, "key", each=True)  # of all cells it depends on the distortion

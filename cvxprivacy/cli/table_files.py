@@ -7,38 +7,37 @@ are read as a whole (:mod:`cvxprivacy.cli.memory_table`, :mod:`cvxprivacy.cli.st
 
 from __future__ import annotations
 
-import glob
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from cvxprivacy.cli.delimited import DelimitedTable, EncodedText, marked
+from cvxprivacy.cli.delimited import DelimitedTable, EncodedText, Spelling, marked
 from cvxprivacy.cli.framed import (
     TABS,
     Columns,
     FramedTable,
     Keep,
     Progress,
-    applied,
     ending_of,
     format_of,
     output_format,
     packed,
 )
+from cvxprivacy.cli.parquet import ParquetTable, in_memory
 from cvxprivacy.errors import InputError
-from cvxprivacy.extras import required
+from cvxprivacy.extras import nw
+from cvxprivacy.tables.engines import python_values
 
 if TYPE_CHECKING:
     from cvxprivacy.cli.memory_table import MemoryTable
-    from cvxprivacy.release.channel import Channel
 
 __all__ = ["ParquetTable", "TextTable", "copies", "in_memory", "open_table"]
 
-_TEXT = ("delimiter", "encoding", "na", "numbers", "decimal")
-_KINDS = {"delimiter": str, "encoding": str, "na": list, "numbers": list, "decimal": str}
+_KINDS = {
+    "delimiter": str, "encoding": str, "na": list, "numbers": list, "decimal": str, "comment": str,
+}  # fmt: skip
 
 
 def open_table(
@@ -53,8 +52,8 @@ def open_table(
     Parameters
     ----------
     reading : mapping, optional
-        ``delimiter``, ``decimal``, ``encoding``, ``na`` and ``numbers`` of a text file and
-        ``sheet`` of a workbook, as the user gives them; None stands for the usual.  What means
+        ``delimiter``, ``decimal``, ``encoding``, ``comment``, ``na`` and ``numbers`` of a text file
+        and ``sheet`` of a workbook, as the user gives them; None stands for the usual.  What means
         nothing to the format is passed over, since tables of two formats may share it.
     recorded : mapping, optional
         The same as a table recorded them, for what the user does not say.
@@ -75,7 +74,7 @@ def open_table(
         other = ending_of(path)[0] in TABS or options.get("decimal") == ","
         if other and "delimiter" not in typed and options.get("delimiter") == ",":  # recorded
             del options["delimiter"]
-        return TextTable(path, out=out, **{k: options[k] for k in _TEXT if k in options})
+        return TextTable(path, out=out, **{k: options[k] for k in _KINDS if k in options})
     if kind == "excel":
         from cvxprivacy.cli.memory_table import Workbook
 
@@ -116,7 +115,7 @@ def copies(
     suffix = ending_of(path)[0]
     tried = {
         "encoding": [*filter(None, [marked(path)]), base.get("encoding", "utf-8"), "utf-8"],
-        "delimiter": [*(["\t"] if suffix in TABS else []), base.get("delimiter", ","), *",\t;|"],
+        "delimiter": [*(["\t"] if suffix in TABS else []), base.get("delimiter", ","), *",\t;| "],
         "decimal": [base.get("decimal", "."), ".", ","],
     }
     tried |= {name: [typed[name]] for name in tried if name in typed}
@@ -145,7 +144,8 @@ class TextTable(DelimitedTable, FramedTable):
     ----------
     delimiter : str, optional
         By default a tab for ``.tsv``; else a comma, or the first of semicolon, tab and bar that
-        the header has where it has no comma outside quotes.  Semicolons if ``decimal`` is a comma.
+        the header has where it has no comma outside quotes, or the blank between quoted names.
+        Semicolons if ``decimal`` is a comma.
     numbers : sequence of str, optional
         The columns that are numbers; by default those whose cells all look so.
     decimal : {".", ","}, optional
@@ -168,7 +168,8 @@ class TextTable(DelimitedTable, FramedTable):
         if decimal not in (None, ".", ","):
             raise InputError("decimal", repr(decimal), "pass a point or a comma", value=decimal)
         if delimiter is None:
-            delimiter = _delimiter_of(path, options.get("encoding", "utf-8"), decimal)
+            encoding, comment = options.get("encoding", "utf-8"), options.get("comment")
+            delimiter = _delimiter_of(path, encoding, decimal, comment)
         if delimiter == decimal:
             problem = f"{decimal!r} is the delimiter, too"
             raise InputError("decimal", problem, "pass another --delimiter", value=decimal)
@@ -185,17 +186,38 @@ class TextTable(DelimitedTable, FramedTable):
             "encoding": self.encoding,
             "na": list(self.na),
             "numbers": [n for n in names if frame[n].dtype.kind in "iuf"],
+            **({} if self.comment is None else {"comment": self.comment}),
         }
 
     def write(self, file: IO[bytes], values: Columns, keep: Keep, progress: Progress) -> list[str]:
-        """Write the file with new cells in some columns, byte for byte elsewhere."""
-        cells = {name: [self._cell(v) for v in column] for name, column in values.items()}
+        """Write the file with new cells in some columns, byte for byte elsewhere.
+
+        A value is written as the column spells it most often: the same in all records, so that it
+        does not tell which of them were kept.
+        """
+        spellings, cells = self.spellings(values), {}
+        for name, column in values.items():
+            texts = self._texts(name, spellings[name])
+            made = {value: texts.get(value, self._cell(value)) for value in dict.fromkeys(column)}
+            cells[name] = [made[value] for value in column]
         with packed(file, compressed=self.compressed) as into:
-            for chunk in self.rewritten(cells, keep=keep):
+            for chunk in self.rewritten(cells, keep=keep, spellings=spellings):
                 into.write(chunk)
                 if progress is not None:
                     progress(len(chunk))
-        return []
+        notes = list(self.remarks)
+        if self.comments:
+            notes.append("lines of comment are copied as they are: read what they tell")
+        return [f"{self.path.name}: {note}" for note in notes]
+
+    def _texts(self, name: str, spelling: Spelling) -> dict[Any, str]:
+        """Return the text by which most records of each value have it."""
+        first: list[str] = list(spelling.texts)[::-1]  # of those that are as many, the last one
+        texts = sorted(first, key=spelling.texts.__getitem__)
+        series = self._series(name, texts, name in (self.numbers or ()))
+        return dict(
+            zip(python_values(nw.from_native(series, series_only=True)), texts, strict=True)
+        )
 
     def _cell(self, value: Any) -> str | None:
         """Return the text of a released value."""
@@ -204,89 +226,17 @@ class TextTable(DelimitedTable, FramedTable):
         return None if value is None else str(value)
 
 
-def _delimiter_of(path: str | os.PathLike[str], encoding: str, decimal: str | None) -> str:
+def _delimiter_of(
+    path: str | os.PathLike[str], encoding: str, decimal: str | None, comment: str | None
+) -> str:
     """Return the delimiter that a file's ending or its header tells."""
     if ending_of(path)[0] in TABS:
         return "\t"
-    line = next(EncodedText(path, encoding).lines(), "")
-    bare = re.sub(r'"[^"]*"', "", line)
+    lines = EncodedText(path, encoding).lines()
+    skipped = tuple(filter(None, [comment]))
+    line = next((s for s in lines if s.strip() and not s.startswith(skipped)), "")
     usual = ";" if decimal == "," else ","
+    if re.fullmatch(r'"[^"]*"( "[^"]*")+\s*', line):  # as R's write.table does
+        return " "
+    bare = re.sub(r'"[^"]*"', "", line)
     return next((d for d in (usual, *";\t|") if d in bare), usual)
-
-
-def in_memory(frame: Any) -> Any:
-    """Return a frame of all records at once, for draws that count them before they draw any."""
-    return frame.to_arrow_table() if hasattr(frame, "to_arrow_table") else frame
-
-
-class ParquetTable:
-    """A Parquet file, counted by DuckDB and streamed through in Arrow batches."""
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        duckdb, _ = (required(name, "engines", "Parquet") for name in ("duckdb", "pyarrow"))
-        self.path = Path(path)
-        try:
-            with self.path.open("rb"):
-                self.size = self.path.stat().st_size  # bytes
-            self.connection = duckdb.connect()
-            self.relation = self.connection.sql(  # floats may be NaN, whatever the statistics say
-                "FROM read_parquet($pattern, can_have_nan = true)",
-                params={"pattern": glob.escape(str(path))},
-            )
-            self.header: list[str] = list(self.relation.columns)
-        except (OSError, duckdb.Error) as error:
-            reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
-            remedy = "pass a Parquet file that can be read"
-            raise InputError("table", f"{os.fspath(path)!r}: {reason}", remedy) from None
-
-    def reading(self, names: Sequence[str], frame: Any) -> dict[str, Any]:
-        """Return how these columns were read, to read another table likewise."""
-        return {"format": "parquet"}
-
-    def frame(self, names: Sequence[str] | None = None, **_: Any) -> Any:
-        """Return the table as a DuckDB relation, whatever columns are asked for."""
-        return self.relation
-
-    def write(self, file: IO[bytes], values: Columns, keep: Keep, progress: Progress) -> list[str]:
-        """Write the table with new values in some columns, held in memory as a whole."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        table = self.relation.to_arrow_table()
-        for name, column in values.items():
-            table = table.set_column(table.column_names.index(name), name, pa.array(column))
-        pq.write_table(table if keep is None else table.filter(pa.array(keep)), file)
-        if progress is not None:
-            progress(self.size)
-        return []
-
-    def release(
-        self, channel: Channel, file: IO[bytes], used: Sequence[str], seed: int,
-        row_id: str | None = None, draw: str = "independent", progress: Progress = None,
-    ) -> dict[str, Any]:  # fmt: skip
-        """Write the released table into an open file; return what was done."""
-        import pyarrow.parquet as pq
-
-        assert channel.schema is not None
-        relation: Any = self.relation
-        records = relation.count("*").fetchall()[0][0]
-        if channel.schema.missing == "drop":
-            types = dict(zip(relation.columns, map(str, relation.types), strict=True))
-            for name in used:
-                quoted = '"' + name.replace('"', '""') + '"'
-                nan = f" AND NOT isnan({quoted})" if types[name] in ("FLOAT", "DOUBLE") else ""
-                relation = relation.filter(f"{quoted} IS NOT NULL{nan}")
-        kept = 0
-        with applied(self.path) as notes:
-            if draw == "balanced" or channel.drawn_jointly:
-                table = in_memory(relation)
-                reader = channel.apply(table, seed=seed, row_id=row_id, draw=draw).to_reader()
-            else:
-                reader = channel.apply(relation, seed=seed, row_id=row_id)
-        with pq.ParquetWriter(file, reader.schema) as writer:
-            for batch in reader:
-                writer.write_batch(batch)
-                kept += len(batch)
-                if progress is not None:
-                    progress(self.size * len(batch) // max(records, 1))
-        return {"records": kept, "dropped": records - kept, "notes": notes}

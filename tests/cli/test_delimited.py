@@ -183,10 +183,14 @@ def test_any_text_is_read_as_the_csv_module_reads_it_or_refused(folder, text, ch
             header = records[0] if records else []
             stray = re.search(r'(^|,|[\r\n])[^",\r\n]+"', text.removeprefix("\ufeff"))
             ragged = records and any(r and len(r) != len(header) for r in records)
-            doubtful = not all(header) or len(set(header)) < len(header)
-            assert records is None or not header or ragged or doubtful or stray
+            doubtful = len(set(header)) < len([n for n in header if n])
+            assert records is None or not any(header) or ragged or doubtful or stray
             return
         assert records is not None
+        while not any(records[0]):
+            records.pop(0)
+        named = [f"#{i + 1}" for i, name in enumerate(records[0]) if not name]
+        assert [name for name in one.header if name not in records[0]] in (named, ["#1", *named])
         if len(one.header) == 1:
             while not records[-1]:
                 records.pop()
@@ -267,6 +271,59 @@ def test_blank_lines(folder):
     assert table(folder, data).columns() == {"a": [None, "1", None]}
 
 
+def test_columns_without_a_name_are_called_by_their_place(folder):
+    """As ``write.csv`` and ``to_csv`` leave them: their bytes stay."""
+    data = b'"","k",""\n"1","a",2\n"2","b",3\n'
+    one = table(folder, data)
+    assert one.header == ["#1", "k", "#3"]
+    assert one.columns(["#3", "#1"]) == {"#3": ["2", "3"], "#1": ["1", "2"]}
+    assert written(one) == data
+    assert written(one, {"#3": ["3", "2"]}) == b'"","k",""\n"1","a",3\n"2","b",2\n'
+    assert one.remarks == ["column 1 has no name, and is called #1 here",
+                           "column 3 has no name, and is called #3 here"]  # fmt: skip
+
+
+@pytest.mark.parametrize("between", [b"", b"\n"])
+def test_a_header_that_is_one_field_short(folder, between):
+    """As ``write.table`` leaves it: the first field is the name of the record."""
+    data = b'"k" "n"\n' + between + b'"1" "a" 2\n' + between + b'"2" "b" 3\n'
+    one = table(folder, data, delimiter=" ")
+    assert one.columns() == {"#1": ["1", "2"], "k": ["a", "b"], "n": ["2", "3"]}
+    assert written(one) == data
+    assert written(one, {"n": ["4", "5"]}) == data.replace(b" 2\n", b" 4\n").replace(b" 3", b" 5")
+    assert written(one, keep=[False, True]) == b'"k" "n"\n' + between * 2 + b'"2" "b" 3\n'
+    assert "one field short" in one.remarks[0]
+
+
+@pytest.mark.parametrize("chunk", [1, 5, 1 << 18])
+def test_what_stands_before_the_header_and_comments_are_kept(folder, chunk):
+    data = b'\n\r\n# by, "hand\n,\n#\na,b\n#x\n1,"2\n# inside"\n\n# "z\n3,4\n#,'
+    with patch_chunk(chunk):
+        one = table(folder, data, comment="#")
+        assert one.columns() == {"a": ["1", "3"], "b": ["2\n# inside", "4"]}
+        assert one.comments == 5
+        assert written(one) == data
+        assert written(one, {"a": ["5", "6"]}) == data.replace(b"1,", b"5,").replace(b"3,", b"6,")
+        single = table(folder, b"#\n\na\n\n#\n1\n", comment="#")
+        assert single.columns() == {"a": [None, "1"]}
+        assert written(single, {"a": ["x", "y"]}) == b"#\n\na\nx\n#\ny\n"
+
+
+@pytest.mark.parametrize("comment", ["", "\n", '"', "#,"])
+def test_a_comment_begins_with_a_text(folder, comment):
+    refused(lambda: table(folder, b"a\n", comment=comment), "comment", repr(comment), "such as #")
+
+
+def test_cells_are_written_as_the_column_writes_them(folder):
+    """Quoted where most are; a missing one as most are, in its own quotes; whatever was there."""
+    one = table(folder, b'a,b\n"x",NA\n"y",1\nx,"NA"\n"z",NA\nNA,2\n', na=["", "NA"])
+    spelled = one.spellings(["a", "b"])
+    assert dict(spelled["a"].texts) == {"x": 2, "y": 1, "z": 1}
+    new = {"a": ["x", None, "y", "x", "z"], "b": ["1", "2", None, "2", None]}
+    text = written(one, new, spellings=spelled)
+    assert text == b'a,b\n"x",1\nNA,2\n"y",NA\n"x",2\n"z",NA\n'
+
+
 @pytest.mark.parametrize("data", [b"a,b", b"a,b\n", b"a,b\r\n\r\n", codecs.BOM_UTF8 + b'"a",b'])
 def test_a_header_alone_is_a_table_without_records(folder, data):
     one = table(folder, data)
@@ -299,11 +356,16 @@ def test_memory_holds_only_what_is_asked_for(folder):
 LONG = b"a,b\n1,2\n3," + b"x" * (csv.field_size_limit() + 1) + b"\n"
 MALFORMED = {
     "nothing": (b"", "an empty file", "first line"),
-    "blank header": (b"\na,b\n", "line 1: no header", "first line"),
-    "nameless": (b"a,,b\n", "line 1: column 2 of 3 has no name", "name every column"),
+    "blank": (b"\n\r\n,\n", "line 1: no header", "first line"),
+    "nameless by a name": (b"\n,#1,b\n", "line 2: column 2 is the second that is named '#1'"),
     "two alike": (b'a,b,"a"\n', "line 1: column 3 is the second that is named 'a'", "distinct"),
     "short": (b"a,b\n1,2\n\n3\n", "line 4: 1 field where the header has 2", "','"),
-    "long": (b"a,b\r\n1,2,3\r\n", "line 2: 3 fields where the header has 2", "','"),
+    "long": (b"a,b\r\n1,2,3,4\r\n", "line 2: 4 fields where the header has 2", "','"),
+    "long later": (b"a,b\n1,2\n1,2,3\n", "line 3: 3 fields where the header has 2", "','"),
+    "delimiters at ends": (b"a,b\n1,2,\n3,4,\n", "line 2: 3 fields where the header has 2", "','"),
+    "decimal commas": (b"a,b\n1,5,2\n0,5,3\n1,5,4\n", "line 4: 3 fields", "'1' is there twice"),
+    "longer yet": (b"a,b\nx,1,2\ny,1,2,3\n", "line 3: 4 fields where the header has 2", "','"),
+    "short of names": (b"a,b\nx,1,2\n1,2\n", "line 3: 2 fields where the header has 2", "','"),
     "short and tall": (b'a,b\n"1\n2"\n', "lines 2 to 3: 1 field where", "','"),
     "two in one column": (b"a\n\n1\n1,2\n", "line 4: 2 fields where the header has 1", "','"),
     "stray": (b'a,b\n1,2\n3,5" pipe\n', "line 3: a quote inside a field", "double each quote"),

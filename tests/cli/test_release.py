@@ -991,6 +991,14 @@ def test_suppressed_values_are_missing_ones_and_come_back_from_the_problem_file(
     assert Path("n.csv").read_bytes() == Path("o.csv").read_bytes()
 
 
+def test_a_column_of_two_values_in_ten_records_is_told_for_what_it_is(here):
+    """There are too few records, and not too many values."""
+    write("f.csv", "sex,ill,a\n" + "".join(f"{'MF'[i % 2]},{i % 9},{i % 3}\n" for i in range(10)))
+    text = say("release", "f.csv", "--sensitive", "ill", "--key", "a", "--budget", "0.1").out
+    assert re.search(r"\n  sex +cannot be told: too few records for each value \(2 values\)", text)
+    assert "too many" not in text
+
+
 def test_the_help_lists_everything_that_may_be_asked_for():
     from cvxprivacy import criteria, leakage
 

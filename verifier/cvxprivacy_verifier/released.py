@@ -13,10 +13,10 @@ import math
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import pairwise, zip_longest
+from itertools import chain, pairwise, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -195,13 +195,32 @@ def _counted(original: str, released: str, coding: Mapping[str, Any]) -> tuple[_
 
 
 def _records(path: str, reading: Mapping[str, Any]) -> Iterator[list[str]]:
-    """Yield the header and the records of delimited text."""
+    """Yield the header and the records of delimited text; a nameless column is called by its place.
+
+    Where the header is one field short, the first field of each record is its name, in column #1.
+    """
     if reading.get("format", "text") != "text":
         raise ValueError(f"{path} is no delimited text, which alone is counted here")
     encoding = reading.get("encoding", "utf-8")
     encoding = "utf-8-sig" if encoding == "utf-8" else encoding
     with Path(path).open(newline="", encoding=encoding) as file:
-        yield from filter(None, csv.reader(file, delimiter=reading.get("delimiter", ",")))
+        lines = _uncommented(file, reading.get("comment"))
+        rows = csv.reader(lines, delimiter=reading.get("delimiter", ","))
+        header: list[str] = next(filter(any, rows), [])
+        records = filter(None, rows)
+        first = next(records, [])
+        names = [""] * (1 < len(header) == len(first) - 1) + header
+        yield [name or f"#{i + 1}" for i, name in enumerate(names)]
+        yield from chain(filter(None, [first]), records)
+
+
+def _uncommented(lines: Iterable[str], comment: str | None) -> Iterator[str]:
+    """Yield the lines that are no comment: one begins outside of quotes, whose number is even."""
+    quotes = 0
+    for line in lines:
+        if comment is None or quotes % 2 or not line.startswith(comment):
+            quotes += line.count('"')
+            yield line
 
 
 def _reader(name: str, coding: Mapping[str, Any]) -> Callable[[str, bool], Any]:

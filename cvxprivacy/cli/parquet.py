@@ -1,0 +1,427 @@
+"""Parquet tables: counted by DuckDB, and streamed through Arrow, with every type as it came.
+
+DuckDB reads what is counted and drawn alone.  All other columns go from the file to the released
+one as Arrow holds them: types, nullability, metadata, row groups and codecs.
+"""
+
+from __future__ import annotations
+
+import glob
+import io
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from cvxprivacy.cli.framed import Columns, Keep, Progress, applied
+from cvxprivacy.errors import InputError
+from cvxprivacy.extras import required
+
+if TYPE_CHECKING:
+    from cvxprivacy.release.channel import Channel
+
+__all__ = ["ParquetTable", "in_memory"]
+
+BATCH = 1 << 16  # records read at a time
+GROUP = 1 << 27  # bytes of a row group in memory; a larger one is written in pieces
+
+
+def in_memory(frame: Any) -> Any:
+    """Return a frame of all records at once, for draws that count them before they draw any."""
+    return frame.to_arrow_table() if hasattr(frame, "to_arrow_table") else frame
+
+
+class ParquetTable:
+    """A Parquet file, counted by DuckDB and streamed through in Arrow batches."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        duckdb, pa = (required(name, "engines", "Parquet") for name in ("duckdb", "pyarrow"))
+        import pyarrow.parquet as pq
+
+        self.path = Path(path)
+        try:
+            with self.path.open("rb"):
+                self.size = self.path.stat().st_size  # bytes
+            self.connection = duckdb.connect()
+            self.relation = self.connection.sql(  # floats may be NaN, whatever the statistics say
+                "FROM read_parquet($pattern, can_have_nan = true, hive_partitioning = false)",
+                params={"pattern": glob.escape(str(path))},
+            )
+            self.file = pq.ParquetFile(self.path, pre_buffer=False)
+        except (OSError, duckdb.Error, pa.ArrowException) as error:
+            reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+            remedy = "pass a Parquet file that can be read"
+            raise InputError("table", f"{os.fspath(path)!r}: {reason}", remedy) from None
+        self.header: list[str] = list(self.relation.columns)
+
+    def reading(self, names: Sequence[str], frame: Any) -> dict[str, Any]:
+        """Return how these columns were read, to read another table likewise."""
+        return {"format": "parquet"}
+
+    def frame(self, names: Sequence[str] | None = None, **_: Any) -> Any:
+        """Return the table as a DuckDB relation, whatever columns are asked for."""
+        return self.relation
+
+    def write(self, file: IO[bytes], values: Columns, keep: Keep, progress: Progress) -> list[str]:
+        """Write the table with new values in some columns."""
+        import pyarrow as pa
+
+        made = {name: pa.array(column) for name, column in values.items()}
+        released = _Released(self, made, dropped=keep is not None)
+        place = 0
+
+        def replaced(records: Any) -> tuple[Any, Any]:
+            nonlocal place
+            first, place = place, place + len(records)
+            kept = None if keep is None else pa.array(keep[first:place], pa.bool_())
+            part = pa.table({name: column[first:place] for name, column in made.items()})
+            return kept, part if kept is None else part.filter(kept)
+
+        return released.write(file, replaced, progress)
+
+    def release(
+        self, channel: Channel, file: IO[bytes], used: Sequence[str], seed: int,
+        row_id: str | None = None, draw: str = "independent", progress: Progress = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Write the released table into an open file; return what was done."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        schema = channel.schema
+        assert schema is not None
+        names = list(dict.fromkeys([*used, *([row_id] if row_id else [])]))
+        relation: Any = self.relation.project(", ".join(map(_quoted, names)))
+        records, kept = self.file.metadata.num_rows, None
+        if schema.missing == "drop":
+            types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+            for name in used:
+                quoted = _quoted(name)
+                nan = f" AND NOT isnan({quoted})" if types[name] in ("FLOAT", "DOUBLE") else ""
+                relation = relation.filter(f"{quoted} IS NOT NULL{nan}")
+            kept = relation.count("*").fetchall()[0][0]
+        with applied(self.path) as notes:
+            if draw == "balanced" or channel.drawn_jointly:
+                table = in_memory(relation)
+                reader = channel.apply(table, seed=seed, row_id=row_id, draw=draw).to_reader()
+            else:
+                reader = channel.apply(relation, seed=seed, row_id=row_id)
+        places = [self.header.index(name) for name in used]
+        drawn = _Drawn(reader, schema.key)
+
+        def replaced(batch: Any) -> tuple[Any, Any]:
+            if kept is None:
+                return None, drawn.taken(len(batch))
+            counted = pa.array([True] * len(batch), pa.bool_())
+            for place in places:
+                missing = pc.is_null(_plain(batch.column(place)), nan_is_null=True)
+                counted = pc.and_not(counted, missing)
+            return counted, drawn.taken(counted.true_count)
+
+        kinds = {name: reader.schema.field(name).type for name in schema.key}
+        letters = _letters(channel)
+        made = {
+            name: _array([letter[i] for letter in letters], kinds[name])
+            for i, name in enumerate(schema.key)
+        }
+        released = _Released(self, made, dropped=kept not in (None, records))
+        notes += released.write(file, replaced, progress)
+        if released.records != (records if kept is None else kept):
+            problem = f"{released.records:,} records came where {kept or records:,} were counted"
+            raise InputError("table", problem, "run again when the file is at rest")
+        return {
+            "records": released.records, "dropped": records - released.records, "notes": notes,
+        }  # fmt: skip
+
+
+class _Drawn:
+    """Columns of a reader, so many records at a time."""
+
+    def __init__(self, reader: Any, names: Sequence[str]) -> None:
+        import pyarrow as pa
+
+        self.names, self.batches = list(names), iter(reader)
+        self.held = pa.Table.from_batches([], reader.schema).select(self.names)
+
+    def taken(self, count: int) -> Any:
+        """Return the next records; the table is too short where there are no more."""
+        import pyarrow as pa
+
+        while self.held.num_rows < count and (batch := next(self.batches, None)) is not None:
+            more = pa.Table.from_batches([batch]).select(self.names)
+            self.held = pa.concat_tables([self.held, more])
+        part, self.held = self.held.slice(0, count), self.held.slice(count)
+        return part
+
+
+class _Released:
+    """What is written: the schema of a table whose key columns have new values.
+
+    Parameters
+    ----------
+    table : ParquetTable
+    made : mapping of str to pyarrow.Array
+        Of each column that is replaced, the values that it may have, or all of them.
+    dropped : bool
+        Whether records are left out.
+
+    Attributes
+    ----------
+    records : int
+        That were written.
+    """
+
+    def __init__(self, table: ParquetTable, made: Mapping[str, Any], *, dropped: bool) -> None:
+        import pyarrow as pa
+
+        self.table, self.file, self.records = table, table.file, 0
+        original = self.file.schema_arrow
+        counted = table.relation.limit(0).to_arrow_table().schema
+        self.places = {name: table.header.index(name) for name in made}
+        self.dictionaries: dict[str, Any] = {}
+        fields, changed, notes = list(original), dict[str, Any](), []
+        for name, values in made.items():
+            field, kind = original.field(self.places[name]), values.type
+            dictionary = self._dictionary(field, values) if _is_dictionary(field.type) else None
+            if kind == counted.field(self.places[name]).type or _are_numbers(kind, field.type):
+                kind = field.type if _holds(field.type, values, dictionary) else kind
+            if _is_dictionary(kind):
+                self.dictionaries[name] = dictionary
+                changed[field.name] = _cast(dictionary, kind, dictionary)
+            elif kind != field.type:
+                changed[field.name] = values
+                notes += _outdated(original.metadata or {}, field.name)
+                field = _without_extension(field)
+            nullable = field.nullable or values.null_count > 0
+            fields[self.places[name]] = field.with_type(kind).with_nullable(nullable)
+        metadata = _metadata(original.metadata, changed, dropped=dropped)
+        self.schema = pa.schema(fields, metadata)
+        self.notes = notes
+
+    def write(
+        self, file: IO[bytes], replaced: Callable[[Any], tuple[Any, Any]], progress: Progress
+    ) -> list[str]:
+        """Write the table, a row group at a time; return what is to be said of it.
+
+        Parameters
+        ----------
+        file : binary file
+        replaced : callable
+            Given records as they were, in their order, returns which of them are kept, or None
+            for all, and their new columns.
+        progress : callable or None
+        """
+        import pyarrow.parquet as pq
+
+        how, lost = self._manner()
+        cut, total = False, max(self.file.metadata.num_rows, 1)
+        with pq.ParquetWriter(file, self.schema, **how) as writer:
+            for group in range(self.file.num_row_groups):
+                held: list[Any] = []
+                for batch in self.file.iter_batches(BATCH, row_groups=[group]):
+                    if sum(part.nbytes for part in held) > GROUP:
+                        self._flush(writer, held)
+                        cut = True
+                    held.append(self._part(batch, *replaced(batch)))
+                    if progress is not None:
+                        progress(self.table.size * len(batch) // total)
+                self._flush(writer, held)
+        pieces = f"row groups of more than {GROUP >> 20} MiB are written in pieces"
+        notes = [*self.notes, *lost, *([pieces] if cut else [])]
+        return [f"{self.table.path.name}: {note}" for note in notes]
+
+    def _part(self, batch: Any, kept: Any, new: Any) -> Any:
+        """Return records as they are written."""
+        import pyarrow as pa
+
+        batch = batch if kept is None else batch.filter(kept)
+        columns = list(batch.columns)
+        for name, place in self.places.items():
+            kind = self.schema.field(place).type
+            columns[place] = _cast(new[name], kind, self.dictionaries.get(name))
+        return pa.Table.from_arrays(columns, schema=self.schema)
+
+    def _flush(self, writer: Any, held: list[Any]) -> None:
+        """Write records as one row group, and forget them."""
+        import pyarrow as pa
+
+        records = sum(part.num_rows for part in held)
+        if records:
+            writer.write_table(pa.concat_tables(held), row_group_size=records)
+        self.records += records
+        held.clear()
+
+    def _dictionary(self, field: Any, values: Any) -> Any:
+        """Return the categories of a column: those that are released, in the order they had."""
+        wanted = dict.fromkeys(v for v in values.to_pylist() if v is not None)
+        had: dict[Any, None] = {}
+        for batch in self.file.iter_batches(BATCH, columns=[field.name]):
+            had |= dict.fromkeys(batch.column(0).dictionary.to_pylist())
+        listed = [v for v in had if v in wanted] + [v for v in wanted if v not in had]
+        return _array(listed, field.type.value_type)
+
+    def _manner(self) -> tuple[dict[str, Any], list[str]]:
+        """Return how the file is written, and what is lost: an empty table tells it."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        metadata = self.file.metadata
+        leaves = [self.file.schema.column(i) for i in range(metadata.num_columns)]
+        moments = {
+            leaf.physical_type for leaf in leaves
+            if leaf.physical_type == "INT96" or leaf.logical_type.type == "TIMESTAMP"
+        }  # fmt: skip
+        how: dict[str, Any] = {
+            "use_deprecated_int96_timestamps": moments == {"INT96"},
+            "use_compliant_nested_type": not any(".list.item" in leaf.path for leaf in leaves),
+        }
+        blank = io.BytesIO()
+        try:
+            pq.ParquetWriter(blank, self.schema, **how).close()
+        except pa.ArrowException as error:
+            problem = f"{self.table.path.name}: {str(error).splitlines()[0]}"
+            raise InputError("table", problem, "leave the column out") from None
+        again = pq.ParquetFile(blank)
+        lost = [
+            f"{old.name}: {old.type} becomes {new.type}"
+            for old, new in zip(self.schema, again.schema_arrow, strict=True)
+            if old.type != new.type
+        ]
+        paths = [again.schema.column(i).path for i in range(len(again.schema))]
+        if len(paths) == len(leaves):
+            lost += [
+                f"{leaf.path} is not marked as {leaf.logical_type.type}, which it was"
+                for i, leaf in enumerate(leaves)
+                if again.schema.column(i).logical_type.type == "NONE" != leaf.logical_type.type
+                and leaf.path.partition(".")[0] not in self.places
+            ]
+            if metadata.num_row_groups:
+                first = metadata.row_group(0)
+                codecs = [first.column(i).compression for i in range(len(paths))]
+                names = {"UNCOMPRESSED": "NONE", "UNKNOWN": "LZ4"}  # of Hadoop, which framed it
+                listed = {path: names.get(c, c) for path, c in zip(paths, codecs, strict=True)}
+                several = len(set(listed.values())) > 1
+                how["compression"] = listed if several else listed[paths[0]]
+        return how, lost
+
+
+# ---- types -------------------------------------------------------------------------------
+
+
+def _letters(channel: Any) -> list[tuple[Any, ...]]:
+    """Return the values of the key columns that a channel releases."""
+    drawing = getattr(channel, "alone", channel)  # a sequel's two channels have the same outputs
+    return [y if len(drawing.schema.key) > 1 else (y,) for y in drawing.outputs]
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _is_dictionary(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_dictionary(kind))
+
+
+def _plain(column: Any) -> Any:
+    """Return a column whose missing values are missing entries, and not of its dictionary."""
+    return column.dictionary_decode() if _is_dictionary(column.type) else column
+
+
+def _are_numbers(*kinds: Any) -> bool:
+    import pyarrow as pa
+
+    return all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in kinds)
+
+
+def _array(values: Sequence[Any], kind: Any) -> Any:
+    """Return values as an array of a type; decimals from the numbers that they were counted as."""
+    import pyarrow as pa
+
+    made = list(values)
+    if pa.types.is_decimal(kind):
+        made = [v if v is None or isinstance(v, str) else Decimal(str(v)) for v in made]
+    return pa.array(made, type=kind)
+
+
+def _holds(kind: Any, values: Any, dictionary: Any) -> bool:
+    """Tell whether a type holds values, all of them and as they are."""
+    import pyarrow as pa
+
+    try:
+        return bool(_plain(_cast(values, kind, dictionary)).cast(values.type).equals(values))
+    except pa.ArrowException:
+        return False
+
+
+def _cast(values: Any, kind: Any, dictionary: Any) -> Any:
+    """Return values as a type; of categories those of the dictionary, and others behind them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not _is_dictionary(kind):
+        return values.cast(kind)
+    if isinstance(values, pa.ChunkedArray):
+        values = pa.concat_arrays([pa.array([], values.type), *values.chunks])
+    values = values.cast(kind.value_type)
+    places = pc.index_in(values, value_set=dictionary, skip_nulls=True).cast(kind.index_type)
+    return pa.DictionaryArray.from_arrays(places, dictionary, ordered=kind.ordered)
+
+
+def _without_extension(field: Any) -> Any:
+    """Return a field without what says of which extension type it was."""
+    extension = b"ARROW:extension:"
+    metadata = field.metadata or {}
+    kept = {k: v for k, v in metadata.items() if not k.startswith(extension)}
+    return field.with_metadata(kept or None)
+
+
+# ---- metadata ----------------------------------------------------------------------------
+
+
+def _outdated(metadata: Mapping[bytes, bytes], name: str) -> list[str]:
+    """Return what is to be said of metadata that speak of a column whose type has changed."""
+    keys = [
+        key.decode("utf-8", "replace")
+        for key, value in metadata.items()
+        if key != b"pandas" and json.dumps(name).encode() in value
+    ]
+    return [f"the metadata {key!r} are kept, and may tell a former type of {name}" for key in keys]
+
+
+def _metadata(
+    metadata: Mapping[bytes, bytes] | None, changed: Mapping[str, Any], *, dropped: bool
+) -> dict[bytes, bytes] | None:
+    """Return a schema's metadata, its part for pandas with what has changed.
+
+    Parameters
+    ----------
+    changed : mapping of str to pyarrow.Array
+        Columns of another type, or other categories, with their values.
+    dropped : bool
+        Whether records were left out: an index that counts them is then none.
+    """
+    import pyarrow as pa
+
+    metadata = dict(metadata or {})
+    if b"pandas" not in metadata:
+        return metadata or None
+    try:
+        described = json.loads(metadata[b"pandas"])
+        for entry in described["columns"]:
+            name = entry.get("field_name", entry["name"])
+            if name in changed:
+                frame = pa.table({name: changed[name]}).to_pandas()
+                schema = pa.Table.from_pandas(frame, preserve_index=False).schema
+                new = json.loads(schema.metadata[b"pandas"])["columns"][0]
+                entry |= {k: new[k] for k in ("pandas_type", "numpy_type", "metadata")}
+        if dropped:
+            described["index_columns"] = [
+                i for i in described["index_columns"] if not isinstance(i, dict)
+            ]
+        metadata[b"pandas"] = json.dumps(described).encode()
+    except (KeyError, ValueError, TypeError, AttributeError):  # not of pandas' own making
+        del metadata[b"pandas"]
+    return metadata

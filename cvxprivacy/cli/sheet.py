@@ -1,0 +1,174 @@
+"""How a sheet of a workbook looks, and what a reader of its values would lose."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from cvxprivacy.errors import InputError
+from cvxprivacy.extras import required
+
+__all__ = ["Look", "look_of", "refuse_lost"]
+
+_STYLES = ("font", "fill", "border", "alignment", "number_format")
+_CELL = re.compile(rb"<(?:\w+:)?c\b([^>]*?)(?:/>|>(.*?)</(?:\w+:)?c>)", re.DOTALL)
+_FORMULA = re.compile(rb"<(?:\w+:)?f\b")
+_STORED = re.compile(rb"<(?:\w+:)?v\b[^>]*>[^<]")
+_EMPTY = re.compile(rb'\bt="str"[^>]*>.*<(?:\w+:)?v\b', re.DOTALL)  # a stored text, of no letters
+_WIDTHS = re.compile(rb"<(?:\w+:)?col\b([^>]*?)/?>")
+_BOOK = re.compile(r"xl/workbook\d*\.xml")
+_ATTRIBUTE = re.compile(rb'(\w+)="([^"]*)"')
+_PLAIN = "values alone, in one sheet: formats, formulas, comments and other sheets are not in it"
+_KEPT = (
+    "values alone, in one sheet with its name, widths, number formats and the style of its header: "
+    "formulas, comments and other sheets are not in it, as they may hold what is confidential"
+)
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a sheet looks; rows and columns are counted from the header and the first column.
+
+    Attributes
+    ----------
+    title : str
+        The name of the sheet.
+    titles : list or None
+        What stands in the header; None for the names of the columns.
+    widths : list of float or None
+        Of each column, where it has one of its own.
+    header : list of mapping of str to style
+        Of each cell of the header.
+    formats : mapping of (row, column) to str
+        Number formats, where they are not the general one.
+    errors : mapping of (row, column) to str
+        Values such as #N/A.
+    remark : str
+        What is to be said of it.
+    """
+
+    title: str = "released"
+    titles: Sequence[Any] | None = None
+    widths: Sequence[float | None] = ()
+    header: Sequence[Mapping[str, Any]] = ()
+    formats: Mapping[tuple[int, int], str] = field(default_factory=dict)
+    errors: Mapping[tuple[int, int], str] = field(default_factory=dict)
+    remark: str = _PLAIN
+
+    def of(self, titles: Sequence[Any], released: Sequence[bool], records: int) -> Look:
+        """Return it with a header, and released columns of one format each.
+
+        That of most of their cells: one of its own would tell what a cell was.
+
+        Parameters
+        ----------
+        titles : sequence
+            What stands in the header.
+        released : sequence of bool
+            Of each column.
+        records : int
+            Rows below the header.
+        """
+        formats = {place: shown for place, shown in self.formats.items() if not released[place[1]]}
+        for column in (i for i, one in enumerate(released) if one):
+            rows = range(1, records + 1)
+            counts = Counter(self.formats.get((row, column)) for row in rows)
+            usual = max(counts, key=counts.__getitem__, default=None)
+            if usual is not None:
+                formats |= {(row, column): usual for row in rows}
+        errors = {place: error for place, error in self.errors.items() if not released[place[1]]}
+        return replace(self, titles=titles, formats=formats, errors=errors)
+
+
+def look_of(path: Path, sheet: str, rows: Sequence[int], columns: Sequence[int]) -> Look:
+    """Return how a sheet of an ``.xlsx`` file looks.
+
+    Parameters
+    ----------
+    path : Path
+    sheet : str
+        Its name.
+    rows, columns : sequence of int
+        Places of the header and the records, and of the columns, counted from 0.
+    """
+    openpyxl = required("openpyxl", "files", "writing Excel")
+    book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+    try:
+        place = {row: i for i, row in enumerate(rows)}
+        across = {column: i for i, column in enumerate(columns)}
+        header: list[dict[str, Any]] = [{} for _ in columns]
+        formats, errors = {}, {}
+        for line in book[sheet].iter_rows():
+            for cell in line:
+                at = place.get((cell.row or 0) - 1 if hasattr(cell, "row") else -1)
+                column = across.get(cell.column - 1) if at is not None else None
+                if at is None or column is None:
+                    continue
+                if at == 0:
+                    header[column] = {name: getattr(cell, name) for name in _STYLES}
+                    continue
+                if cell.number_format != "General":
+                    formats[at, column] = cell.number_format
+                if cell.data_type == "e":
+                    errors[at, column] = str(cell.value)
+    finally:
+        book.close()
+    widths: dict[int, float] = {}
+    for match in _WIDTHS.finditer(_markup(path, sheet)[0]):
+        attributes = {k.decode(): v.decode() for k, v in _ATTRIBUTE.findall(match[1])}
+        last = min(int(attributes["max"]), 1 + max(columns, default=0))
+        if "width" in attributes:
+            widths |= dict.fromkeys(
+                range(int(attributes["min"]) - 1, last), float(attributes["width"])
+            )
+    return Look(
+        sheet, None, [widths.get(column) for column in columns], header, formats, errors, _KEPT
+    )
+
+
+def refuse_lost(path: Path, sheet: str) -> None:
+    """Refuse a sheet with a formula whose value is not in the file, or is to be computed anew.
+
+    Parameters
+    ----------
+    path : Path
+        Of an ``.xlsx`` file.
+    sheet : str
+        Its name.
+
+    Raises
+    ------
+    InputError
+        Which names the cell.
+    """
+    cells, book = _markup(path, sheet)
+    if not _FORMULA.search(cells):
+        return
+    anew = re.search(rb'fullCalcOnLoad="(?:1|true)"', book) is not None
+    for match in _CELL.finditer(cells):
+        inside = match[2] or b""
+        stored = _STORED.search(inside) or _EMPTY.search(match[0])
+        if _FORMULA.search(inside) and (anew or not stored):
+            attributes = dict(_ATTRIBUTE.findall(match[1]))
+            address = attributes.get(b"r", b"?").decode()
+            problem = f"{path}: {address} of sheet {sheet!r} is a formula without a stored value"
+            remedy = "open the workbook in a spreadsheet program and save it, or write values"
+            raise InputError("table", problem, remedy, value=address)
+
+
+def _markup(path: Path, sheet: str) -> tuple[bytes, bytes]:
+    """Return the XML of a sheet, and that of the workbook."""
+    openpyxl = required("openpyxl", "files", "Excel")
+    book = openpyxl.load_workbook(path, read_only=True)
+    try:
+        name = book[sheet]._worksheet_path
+    finally:
+        book.close()
+    with zipfile.ZipFile(path) as archive:
+        parts = [part for part in archive.namelist() if _BOOK.fullmatch(part)]
+        return archive.read(name), b"".join(map(archive.read, parts))
