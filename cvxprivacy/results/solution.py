@@ -33,7 +33,11 @@ class _ByRow(FrozenDict):
         return owned(np.array([self[row] for row in rows], float))
 
     def __reduce__(self) -> Any:
-        return _ByRow, (dict(self), self._remedy)
+        return _by_row, (dict(self),)
+
+
+def _by_row(values: Mapping[str, Any]) -> _ByRow:
+    return _ByRow(frozen(values))
 
 
 class Solution(Frozen):
@@ -145,7 +149,7 @@ class Solution(Frozen):
             **{k: Enclosure(*ends) for k, ends in certificate.terms.items()},
             **{indexed("informed_risk", law): each.after for law, each in laws.items()},
         })  # fmt: skip
-        self._priced, self.duals = prices, _ByRow(frozen(duals))
+        self._priced, self.duals = prices, _by_row(duals)
         self.posteriors = frozen(posteriors)
         self.least_favourable = frozen(dict(least_favourable or {}))
 
@@ -154,7 +158,7 @@ class Solution(Frozen):
         """The derivatives of the optimum by the numbers that were typed; proved when first read."""
         priced = self._priced
         prices: Mapping[str, Any] = priced if isinstance(priced, Mapping) else priced.proved()
-        return _ByRow(frozen(prices))
+        return _by_row(prices)
 
     @property
     def marginals(self) -> Mapping[str, Any]:

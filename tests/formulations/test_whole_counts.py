@@ -734,7 +734,7 @@ def test_a_blind_table_is_within_the_budget_and_rounds_a_channel(seed):
 def test_a_rounding_is_the_draw_itself_where_that_keeps_the_budget(monkeypatch):
     draws, balanced = [], cpv.WholeCounts._balanced
     monkeypatch.setattr(
-        cpv.WholeCounts, "_balanced", lambda *a: draws.append(balanced(*a)) or draws[-1]
+        cpv.WholeCounts, "_balanced", lambda *a, **k: draws.append(balanced(*a, **k)) or draws[-1]
     )
     source, d = cpv.DiscreteSource.from_counts(20 * COUNTS), 1 - np.eye(4)
     same = []

@@ -279,11 +279,9 @@ def test_a_mixture_goes_back_until_it_is_proved(monkeypatch):
 
 
 def test_mixed_roots_are_one_covariance():
-    """For one X the closed form below D_max has another root than the release at D_max."""
+    """A release between the last of the curve and the one that tells nothing, for one X."""
     most = total_variance(gaussian(1))
     curve = cpv.frontier(quadratic(1), points=[0.4 * most, 2 * most])
-    roots = {str(point.solution.certificate.primal.to_dict()["root"]) for point in curve.points}
-    assert len(roots) == 2
     first, last = (point.solution.error_covariance[0, 0] for point in curve.points)
     mixed = curve.solution_at(1.2 * most)
     assert mixed.error_covariance[0, 0] == pytest.approx((first + last) / 2, rel=1e-12)

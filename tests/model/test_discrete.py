@@ -566,29 +566,29 @@ def test_identical_takes_the_labels_of_a_series():
 # ---- shorter floats, and sparse arrays -------------------------------------------------------
 
 
-SHORT = np.array([[0.3, 0.1], [0.1, 0.5]], np.float32)
+FLOATS = np.array([[0.3, 0.1], [0.1, 0.5]], np.float32)
 
 
 @pytest.mark.parametrize(
     "pmf",
     [
-        SHORT, [list(row) for row in SHORT], pd.DataFrame(SHORT), pl.DataFrame(SHORT),
-        pa.table({"a": SHORT[:, 0], "b": SHORT[:, 1]}), sparse.csr_array(SHORT),
-        sparse.coo_matrix(SHORT),
+        FLOATS, [list(row) for row in FLOATS], pd.DataFrame(FLOATS), pl.DataFrame(FLOATS),
+        pa.table({"a": FLOATS[:, 0], "b": FLOATS[:, 1]}), sparse.csr_array(FLOATS),
+        sparse.coo_matrix(FLOATS),
     ],
     ids=["array", "list", "pandas", "polars", "pyarrow", "csr_array", "coo_matrix"],
 )  # fmt: skip
 def test_a_law_of_short_floats_sums_to_1_to_their_precision(pmf):
     """They sum to 1.0000000149: scaled by that, and told."""
     source = cpv.DiscreteSource(pmf)
-    assert source.law.tolist() == SHORT.astype(float).tolist()
+    assert source.law.tolist() == FLOATS.astype(float).tolist()
     (note,) = [note for note in source.notes if "divided" in note]
     assert note == "the masses sum to 1.000000015, and each is divided by that"
     assert note in str(source)
     solution = cpv.PrivacyDistortion(source, cpv.hamming(2), 0.1).solve()
     assert solution.notes == [note]
     assert solution.certificate.verify()
-    exact = [[Fraction(float(x)) for x in row] for row in SHORT]
+    exact = [[Fraction(float(x)) for x in row] for row in FLOATS]
     total = sum(map(sum, exact))
     assert source.p_x[0] == pytest.approx(float((exact[0][0] + exact[1][0]) / total), abs=1e-16)
 
@@ -599,7 +599,7 @@ def test_other_laws_of_short_floats_and_what_is_further_off():
     assert filling.notes == ["the masses sum to 1.000000037, and each is divided by that"]
     half = np.array([[0.3, 0.1], [0.1, 0.4995]], np.float16)
     assert "0.9995117" in cpv.DiscreteSource(half).notes[-1]
-    for wrong in (SHORT.tolist(), SHORT * np.float32(1.001), SHORT.astype(float)):
+    for wrong in (FLOATS.tolist(), FLOATS * np.float32(1.001), FLOATS.astype(float)):
         refusals.refused(lambda pmf=wrong: cpv.DiscreteSource(pmf), "pmf", "off 1 by more than")
 
 
