@@ -16,8 +16,9 @@ import pytest
 
 import cvxprivacy as cpv
 from cvxprivacy.release.channel import CountedChannel
-from cvxprivacy.solvers.tables import integer_program, moves
+from cvxprivacy.solvers.tables import integer_program, moves, rounds
 from cvxprivacy.solvers.tables.group_sizes import least_grouping
+from cvxprivacy.solvers.watch import Watch
 from tests.lengths import rest_at_length, some_at_length
 from tests.public_tables import real_folder
 from tests.refusals import refused
@@ -677,6 +678,8 @@ def check_leaks_least(seed, kind):
     assert table.value == pytest.approx(leaked(table.joint, kind), abs=1e-12)
     assert table.lower <= least + 1e-12
     assert table.claimed <= least + 1e-6
+    if table.status == "optimal by the solver's claim":
+        assert table.claimed >= table.value - 3e-6
 
 
 @pytest.mark.parametrize("kind", MEASURES)
@@ -746,6 +749,44 @@ def test_a_rounding_is_the_draw_itself_where_that_keeps_the_budget(monkeypatch):
             same.append((table.counts == draws[-1]).all())
     assert len(same) >= 2
     assert all(same)
+
+
+def test_a_budget_that_holds_in_floats_alone_is_tightened():
+    """0.1 is a little more than a tenth, so that three moves are beyond 0.3 by the last digit."""
+    counts, d = np.array([[3, 0, 2], [1, 4, 0]]), 0.1 * (1 - np.eye(3))
+    source = cpv.DiscreteSource.from_counts(counts)
+    table = cpv.WholeCounts(source, d, budget=Fraction(3, 100), encoder="wx").solve()
+    reached = tables_by_enumeration(counts, 1 - np.eye(3, dtype=int))
+    least = min(leaked(joint, "mi") for joint, moved in reached if moved <= 2)
+    assert least > min(leaked(joint, "mi") for joint, moved in reached if moved <= 3) + 1e-3
+    assert table.total == 2 * Fraction(0.1)
+    assert table.status == "optimal by the solver's claim"
+    assert table.value == pytest.approx(least, abs=2e-6)
+
+
+@pytest.mark.parametrize("budget", [None, 0.02])
+def test_prices_of_moves_are_those_of_the_solver(budget, monkeypatch):
+    """Of the moves that are columns, the reduced costs by all rows are HiGHS's own."""
+    monkeypatch.setattr(moves, "ALL_MOVES", 0)
+    monkeypatch.setattr(moves, "_TARGETS", 2)
+    source = cpv.DiscreteSource.from_counts(10 * COUNTS)
+    d = np.abs(np.subtract.outer(range(4), range(4))).astype(float)
+    rules = [cpv.LeakageCap(0.05), cpv.DeltaDisclosure(0.6)] if budget is None else []
+    problem = cpv.WholeCounts(source, d, rules, budget=budget, encoder="wx")
+    program, records = problem.relaxed.program, problem._records
+    some = moves.every_move(program, records, problem._home)
+    asked = rounds.Rounds(program, some, budget=moves.budgeted(program, records))
+    asked.relax(Watch(), rounds.Answer())
+    priced = 0
+    for _ in range(4):  # what was opened last has to be solved for once more
+        x, solved, _ = asked.highs.solve(Watch())
+        assert solved
+        reduced = asked._priced()[some.source, some.output]
+        own = np.asarray(asked.highs.solver.getSolution().col_dual)[asked.columns]
+        assert reduced == pytest.approx(own, abs=1e-7)
+        priced += np.count_nonzero(asked.highs.prices[[row for row, _ in asked.of_all]])
+        asked.cut(x)
+    assert priced
 
 
 def test_where_w_is_told_by_x_nothing_is_rounded():

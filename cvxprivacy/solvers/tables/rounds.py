@@ -237,8 +237,12 @@ class Rounds:
     def _minimised(self) -> None:
         """State the epigraph of what the program's objective leaks, as one row more."""
         self.leaked = TableRow.minimised(self.program)
-        self.epigraphs[len(self.rows)] = self._epigraph(1.0)
+        self.epigraphs[len(self.rows)] = first = self._epigraph(1.0)
         self.rows.append(self.leaked)
+        outputs, nothing = np.array(self.outputs), np.zeros((self.program.n, len(self.outputs)))
+        slopes = self.leaked.tangents(self._within(nothing), outputs)
+        for y, slope in zip(self.outputs, slopes.T, strict=True):  # without which t has no end
+            self._tangent(self.leaked, y, slope, first)
 
     def _epigraph(self, cost: float) -> int:
         """Add a free column t(x̂) for each output that there are moves to; return the first."""
