@@ -127,7 +127,7 @@ class ParquetTable:
         }
         released = _Released(self, made, dropped=kept not in (None, records))
         notes += released.write(file, replaced, progress)
-        if released.records != (records if kept is None else kept):
+        if not drawn.drained() or released.records != (records if kept is None else kept):
             problem = f"{released.records:,} records came where {kept or records:,} were counted"
             raise InputError("table", problem, "run again when the file is at rest")
         return {
@@ -153,6 +153,10 @@ class _Drawn:
             self.held = pa.concat_tables([self.held, more])
         part, self.held = self.held.slice(0, count), self.held.slice(count)
         return part
+
+    def drained(self) -> bool:
+        """Tell whether all were taken; an open reader would be in the way of other queries."""
+        return self.held.num_rows + sum(map(len, self.batches)) == 0
 
 
 class _Released:

@@ -844,8 +844,8 @@ def test_what_is_withheld_is_not_drawn_as_nothing():
 
 @pytest.mark.long
 def test_a_price_that_is_not_determined_is_no_number_of_a_dossier():
-    source = cpv.DiscreteSource.identical([1 - 1e-12, 1e-12])
-    problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=5e-13)
+    source = cpv.DiscreteSource.identical([1 - 1e-40, 1e-40])
+    problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=5e-41)
     (row,) = tradeoff.prices(problem, problem.solve(), ("the risk", "bits"))
     assert row["price"] is None
     assert row["words"].startswith("the budget: what it costs is not determined, in [")
