@@ -782,8 +782,8 @@ def test_prices_of_moves_are_those_of_the_solver(budget, monkeypatch):
         x, solved, _ = asked.highs.solve(Watch())
         assert solved
         reduced = asked._priced()[some.source, some.output]
-        own = np.asarray(asked.highs.solver.getSolution().col_dual)[asked.columns]
-        assert reduced == pytest.approx(own, abs=1e-7)
+        duals = np.asarray(asked.highs.solver.getSolution().col_dual)[asked.columns]
+        assert reduced == pytest.approx(duals, abs=1e-7)
         priced += np.count_nonzero(asked.highs.prices[[row for row, _ in asked.of_all]])
         asked.cut(x)
     assert priced
