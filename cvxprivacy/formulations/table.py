@@ -269,9 +269,8 @@ class TableProblem(Restatable):
 
     def _grouping(self) -> Places | None:
         """Return the optimum where groups alone are asked for, by dynamic programming."""
-        if self.relaxed.criteria or self.budget is not None or self.encoder != "x":
-            return None
-        if self._groups is None:
+        others = self.relaxed.criteria or self.budget is not None or self.encoder != "x"
+        if others or self._groups is None:
             return None
         return _moved(self._records, self._home, self._groups, self._apart)
 
@@ -481,15 +480,16 @@ def _solution(
     records = int(problem._records.sum())
     if problem.leakage is None:
         least = _least_total(problem, solved)
-        lower = rounded_down(least / records)
+        lower, constant = rounded_down(least / records), 0.0
     else:
         least, lower = None, _least_leaked(problem.leakage, solved)
-    objective = TableRow.minimised(problem.relaxed.program)
+        objective = TableRow.minimised(problem.relaxed.program)
+        constant = objective.constant
     how: dict[str, Any] = {
         "title": type(problem).__name__, "statement": _statement(problem),
         "units": problem.units, "records": records, "law": source.joint,
         "lower": lower,
-        "claimed": -math.inf if problem.blind else answer.claimed / records + objective.constant,
+        "claimed": -math.inf if problem.blind else answer.claimed / records + constant,
         "budget": None if problem.budget is None else float(problem.budget),
         "leakage": _leaked(problem),
         "relaxed": solved, "rounds": answer.rounds, "cuts": answer.cuts, "rounding": blind,
@@ -504,7 +504,7 @@ def _solution(
         np.add.at(joint, atoms, masses[:, None] * counts / problem._records[:, None])
     value, proved = float(total / records), total == least
     if problem.leakage is not None:
-        value = max(objective.total(counts) / records + objective.constant, lower)
+        value = max(objective.total(counts) / records + constant, lower)
         independent = joint * records == np.outer(joint.sum(axis=1), joint.sum(axis=0))
         proved = problem.leakage.divergence and "w" in alphabet.encoder_inputs and independent.all()
     claimed = answer.finished and how["claimed"] > -math.inf

@@ -382,13 +382,10 @@ class Rounds:
         for number, name in enumerate(self.names):
             if name not in broken:
                 continue
-            if name == BUDGET:
-                self._tightened(number, -1, None)
+            row = None if name == BUDGET else self.rows[number]
+            if row is not None and (row.row.sense == "==" or row.forbids_all):
                 continue
-            row = self.rows[number]
-            if row.row.sense == "==" or row.forbids_all:
-                continue
-            if not row.row.per_output:
+            if row is None or not row.row.per_output:
                 self._tightened(number, -1, None)
                 continue
             at = broken[name]
@@ -648,12 +645,16 @@ def least_table(
     if first is None and judge(together) is None:
         first = together
     support = None if law is None else law > _MOVED
-    moves = every_move(program, n, home, support, apart)
     unit = float(costs.max()) or 1.0  # HiGHS's tolerances are of costs as they are
-    moves.cost, moves.costs = moves.cost / unit, moves.costs / unit
+
+    def all_moves() -> Moves:
+        moves = every_move(program, n, home, support, apart)
+        moves.cost, moves.costs = moves.cost / unit, moves.costs / unit
+        return moves
+
     at_most = None if budget is None else budget / unit
     try:
-        rounds = Rounds(program, moves, group=group, budget=at_most)
+        rounds = Rounds(program, all_moves(), group=group, budget=at_most)
         if law is not None:
             rounds.touch(law * program.mass[:, None])
     except KeyboardInterrupt:
@@ -661,9 +662,7 @@ def least_table(
         return Answer(first)
     answer = rounds.run(watch, gap, judge, first=first)
     if answer.infeasible and not watch.stopped:
-        again = every_move(program, n, home, support, apart)
-        again.cost, again.costs = again.cost / unit, again.costs / unit
-        elastic = Rounds(program, again, group=group, elastic=True, budget=at_most)
+        elastic = Rounds(program, all_moves(), group=group, elastic=True, budget=at_most)
         answer.nearest = elastic.least_broken(watch)
     if budget is None:
         answer.claimed *= unit
