@@ -423,7 +423,7 @@ BAD: tuple[Any, ...] = (
 
 def bad_matrices(rng: np.random.Generator, best: Any) -> Iterator[Any]:
     """Yield wrong versions of a symmetric or triangular matrix, as a document holds them."""
-    a = np.array([[float(x) for x in row] for row in best])
+    a = np.array([[float(Fraction(x)) for x in row] for row in best])
     size = len(a)
     while True:
         for bad in BAD:
