@@ -198,6 +198,8 @@ class _Reader(TomlFile):
         del values["formulation"]
         values["source"] = source = self.source(("source",), values["source"], table)
         self.letters = {str(letter): letter for letter in source.x}
+        # nothing is asked of the law
+        self.free = formulation is MinimumDistortion and not values.get("criteria")
         if "distortion" in values:
             values["distortion"] = measure = self.distortion(values["distortion"], source)
             self.letters |= {str(letter): letter for letter in measure.outputs}
@@ -283,7 +285,7 @@ class _Reader(TomlFile):
         section = {k: v for k, v in section.items() if (k, v) != ("kind", "per_attribute")}
         form = self.form(keys, section, "kind", "matrix", "attributes")
         if form != "attributes":
-            refuse_intractable(source, "source")
+            refuse_intractable(source, "source", free=self.free)
         if form == "attributes":
             return self.call(per_attribute, keys, section, form, source)
         if form == "matrix":

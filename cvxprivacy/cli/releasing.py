@@ -26,6 +26,7 @@ from cvxprivacy.cli.report import (
     with_copied,
 )
 from cvxprivacy.cli.statement import (
+    law_criteria,
     of_table,
     problem_data,
     problem_of,
@@ -152,7 +153,8 @@ class Releasing:
             remedy = "pass --ensure table without --after, or ask the law for RecordEntropy"
             raise InputError("--criterion", stated, remedy)
         if (path := self.targets["problem-out"]) is not None:
-            self.stated = problem_text(path, self.data, self.table, self.reading)
+            rules = law_criteria(self.data, design)
+            self.stated = problem_text(path, self.data, self.table, self.reading, rules)
 
     def solve(self) -> None:
         """Find the optimal channel, and bound what it tells in the population."""
@@ -256,7 +258,8 @@ class Releasing:
         facts["asked"] = {"coding": self.schema.to_dict(), **typed}
         if self.recoding:
             facts["recoding"] = self.recoding
-        facts["notes"] = [*facts["notes"], *map(relaxed, self.of_table)]
+        of_law = self.problem.criteria
+        facts["notes"] = [*facts["notes"], *(relaxed(rule, of_law) for rule in self.of_table)]
         if self.drawn is not None and self.options["draw"] == "balanced":
             words = _BALANCED.format(
                 "" if self.drawn.merging is None else ", before groups are merged"

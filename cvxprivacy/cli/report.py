@@ -349,11 +349,14 @@ def _designed(table: TableSolution) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def relaxed(rule: Criterion) -> str:
+def relaxed(rule: Criterion, of_law: Sequence[Criterion]) -> str:
     """Say what a program, its proof and a problem file have in place of a criterion of a table."""
+    asked = f"{rule.relaxation!r}, which every such table satisfies"
+    if rule.relaxation not in of_law:  # of too many cells
+        asked = "nothing"
     return (
         f"{rule!r} is of a table: the program, what is proved of it and its problem file ask for "
-        f"{rule.relaxation!r}, which every such table satisfies"
+        f"{asked}"
     )
 
 

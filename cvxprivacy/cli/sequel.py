@@ -20,7 +20,7 @@ from cvxprivacy.cli.exits import CODES
 from cvxprivacy.cli.house import ENDING
 from cvxprivacy.cli.outputs import Output, steps
 from cvxprivacy.cli.releasing import Releasing
-from cvxprivacy.cli.statement import problem_of, problem_text
+from cvxprivacy.cli.statement import law_criteria, problem_of, problem_text
 from cvxprivacy.errors import InputError, UnknownValueError
 from cvxprivacy.exact import is_sparse
 from cvxprivacy.files import file_sum
@@ -189,7 +189,8 @@ class SequelReleasing(Releasing):
 
         def write_problem(file: Any) -> None:
             path = str(self.targets[f"problem-out, {NEW}"])
-            file.write(problem_text(path, self.apart, self.table, self.reading))
+            rules = law_criteria(self.apart, self.source)
+            file.write(problem_text(path, self.apart, self.table, self.reading, rules))
 
         writers = (self.alone.certificate.write, self.alone.channel.write, write_problem)
         return [

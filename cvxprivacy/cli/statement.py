@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from cvxprivacy.model.discrete import DiscreteSource
 
 __all__ = [
+    "law_criteria",
     "of_table",
     "problem_data",
     "problem_of",
@@ -41,6 +42,7 @@ __all__ = [
 ]
 
 MOST_ENTRIES = 16_000_000  # of a channel: 4,000 cells fit in 4 GiB, and in a proof of a minute
+_MOST_FREE = 64_000_000  # of one of which nothing is asked, whose proof reads each cost once
 
 
 def role_columns(counting: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
@@ -100,14 +102,17 @@ def table_source(
 
 
 def refuse_intractable(
-    stated: DiscreteSource | ChannelProblem, argument: str, *, each: bool = False
-) -> None:
+    stated: DiscreteSource | ChannelProblem, argument: str, *, each: bool = False,
+    free: bool = False,
+) -> None:  # fmt: skip
     """Refuse more letters than a table of all pairs has room for.
 
     Of a source, before that is made, or those of ``each`` of its columns; of a problem, unless its
-    distortion is a sum over columns.
+    distortion is a sum over columns.  Of a ``free`` law, of which nothing is asked, there may be
+    more.
     """
     from cvxprivacy.additive import AdditiveCost
+    from cvxprivacy.formulations.minimum_distortion import MinimumDistortion
     from cvxprivacy.model.discrete import DiscreteSource
 
     remedy = "bin numbers, or name fewer columns"
@@ -124,10 +129,11 @@ def refuse_intractable(
     else:
         if isinstance(stated.alphabet.d.cost, AdditiveCost):
             return
+        free = isinstance(stated, MinimumDistortion) and not stated.criteria
         n, m = stated.alphabet.n, stated.alphabet.m
         problem = f"{n:,} letters to release as {m:,}"
-    if n * m > MOST_ENTRIES:
-        most = int(MOST_ENTRIES**0.5)
+    most = int((_MOST_FREE if free else MOST_ENTRIES) ** 0.5)
+    if n * m > most**2:
         raise InputError(argument, problem, f"about {most:,} can be solved for: {remedy}")
 
 
@@ -223,15 +229,17 @@ def problem_of(data: Mapping[str, Any], source: DiscreteSource) -> ChannelProble
     from cvxprivacy.model.attributes import per_attribute
     from cvxprivacy.model.distortion import hamming
 
-    measure = data["distortion"]
-    refuse_intractable(source, "--key", each="attributes" in measure)
+    measure, stated = data["distortion"], law_criteria(data, source)
+    refuse_intractable(
+        source, "--key", each="attributes" in measure, free=not stated and "budget" not in data
+    )
     if "attributes" in measure:
         d = per_attribute(measure["attributes"], source, weights=measure["weights"])
     else:
         d = hamming(source.x)
     if "suppress" in measure:
         d = suppressible(d, measure["suppress"], data["source"]["key"])
-    rules = [stated_criterion(rule).relaxation for rule in data["criteria"]]
+    rules = [stated_criterion(rule) for rule in stated]
     numbers = ("budget", "prior", "encoder", "units")
     settings = {name: data[name] for name in numbers if name in data}
     if "leakage" in data:
@@ -242,6 +250,19 @@ def problem_of(data: Mapping[str, Any], source: DiscreteSource) -> ChannelProble
     problem: ChannelProblem = formulation(source, d, criteria=rules, **settings)
     refuse_intractable(problem, "--encoder")
     return problem
+
+
+def law_criteria(data: Mapping[str, Any], source: DiscreteSource) -> list[dict[str, Any]]:
+    """Return the criteria of a problem's data as a law keeps them, with the keys of the data.
+
+    Of a table alone a law is asked nothing where the key has too many cells for a program.
+    """
+    if len(of_table(data)) == len(data["criteria"]) and len(source.x) ** 2 > MOST_ENTRIES:
+        return []
+    return [
+        {**rule, "kind": type(stated_criterion(rule).relaxation).__name__}
+        for rule in data["criteria"]
+    ]
 
 
 def of_table(data: Mapping[str, Any]) -> list[Criterion]:
@@ -271,8 +292,14 @@ def suppressible(d: Any, cost: Any, columns: Sequence[str]) -> Any:
         raise InputError("--suppress", error.problem, error.remedy, value=error.value) from None
 
 
-def problem_text(path: str, data: Mapping[str, Any], table: str, reading: Mapping[str, Any]) -> str:
-    """Return the problem file at ``path``, with the table as seen from its folder."""
+def problem_text(
+    path: str, data: Mapping[str, Any], table: str, reading: Mapping[str, Any],
+    criteria: Sequence[Mapping[str, Any]],
+) -> str:  # fmt: skip
+    """Return the problem file at ``path``, with the table as seen from its folder.
+
+    Its ``criteria`` are those of the law.
+    """
     from cvxprivacy.cli.toml import written
 
     folder = os.path.realpath(Path(path).absolute().parent)
@@ -281,11 +308,7 @@ def problem_text(path: str, data: Mapping[str, Any], table: str, reading: Mappin
     if "after" in data:
         data = {**data, "after": [relative(Path(p).absolute(), folder) for p in data["after"]]}
     source = {"table": relative(Path(table).absolute(), folder), **files, **how}
-    criteria = [
-        {**rule, "kind": type(stated_criterion(rule).relaxation).__name__}
-        for rule in data["criteria"]
-    ]
     try:
-        return written({**data, "source": source, "criteria": criteria})
+        return written({**data, "source": source, "criteria": [*criteria]})
     except InputError as error:
         raise InputError("--problem-out", error.problem, error.remedy, value=error.value) from None

@@ -39,7 +39,7 @@ class MinimumDistortion(ChannelProblem):
     distortion : Distortion or array_like, shape (|X|, |X̂|) or (|W|, |X|, |X̂|)
         d(x, x̂) or d(w, x, x̂), which is minimised.
     criteria : sequence of Criterion
-        What the release must satisfy.
+        What the release must satisfy; without any nothing is changed that costs.
     encoder : {"x", "wx"}
         What the randomisation sees: X alone, or W and X.
     units : {"bits", "nats"}
@@ -79,7 +79,7 @@ class MinimumDistortion(ChannelProblem):
         self,
         source: DiscreteSource,
         distortion: Distortion | npt.ArrayLike,
-        criteria: Sequence[Criterion],
+        criteria: Sequence[Criterion] = (),
         *,
         encoder: str = "x",
         units: str = "bits",

@@ -509,7 +509,8 @@ def _solution(
         proved = problem.leakage.divergence and "w" in alphabet.encoder_inputs and independent.all()
     claimed = answer.finished and how["claimed"] > -math.inf
     status = "optimal by the solver's claim" if claimed else "feasible"
-    labels = [alphabet.inputs[i] for i in alphabet.support.tolist()]
+    inputs = alphabet.inputs
+    labels = [inputs[i] for i in alphabet.support.tolist()]
     channel = CountedChannel(
         counts, inputs=labels, outputs=alphabet.outputs, schema=source.schema,
         encoder=alphabet.encoder,

@@ -17,7 +17,7 @@ import pytest
 from scipy.stats import chi2
 
 import cvxprivacy as cpv
-from cvxprivacy.cli import main
+from cvxprivacy.cli import main, statement
 from tests.cli.runner import (
     BOTH,
     OUTPUTS,
@@ -321,6 +321,20 @@ def test_groups_of_k_where_the_table_is_drawn(how, why, here):
     )
     assert "KAnonymity(25)" in printed.out
     assert f"note: {summary['undesigned']['words']}" in printed.out
+
+
+def test_of_too_many_cells_groups_alone_are_asked_for(here, monkeypatch):
+    """No program has room for record entropy of them; the law is free, and its proof says so."""
+    monkeypatch.setattr(statement, "MOST_ENTRIES", 20)
+    how, of_law = ("release", "t.csv", *RARE, "--seed", 1), ("--criterion", "TCloseness=0.1")
+    refused(*how, "--criterion", "KAnonymity=30", *of_law, pieces=["about 4 can be solved for"])
+    files = ("--out", "o.csv", "--certificate", "p.json", "--problem-out", "p.toml")
+    summary = report(*how, "--criterion", "KAnonymity=30", *files)
+    assert (summary["upper"], summary["designed"]["status"]) == (0, "proved optimal")
+    assert min(Counter((row["age"], row["sex"]) for row in rows("o.csv")).values()) >= 30
+    assert any(note.endswith("its problem file ask for nothing") for note in summary["notes"])
+    say("verify", "p.json", "--table", "t.csv", "--problem", "p.toml")
+    say("solve", "p.toml")
 
 
 def test_each_of_two_of_a_kind_is_checked(here):

@@ -98,6 +98,22 @@ def pair_of(seed: int) -> tuple[Program, Program, Any, Any]:
 
 
 @pytest.mark.parametrize("seed", range(20))
+def test_of_costs_alone_the_least_of_each_letter_is_proved(seed: int) -> None:
+    """Each number of a table is looked at once: columns without an output are none of them."""
+    rng = np.random.default_rng(seed)
+    cost = parts(rng, 1 + seed % 3)
+    program = program_of(rng, cost, cost, cost, rows={}, terms={})
+    program["objective"]["weights"] = {}
+    mass = [sum(map(Fraction, column)) for column in zip(*program["law"], strict=True)]
+    table = [list(map(Fraction, row)) for row in tabled(cost)]
+    least = sum(p * min(row) for p, row in zip(mass, table, strict=True)) / sum(mass)
+    dual = {"weights": {}, "multipliers": {}, "scores": {}, "auxiliaries": {}}
+    bound = floor(verify.proof_of(program).lower(dual))
+    assert bound <= least
+    assert float(bound) == pytest.approx(float(least), abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(20))
 def test_parts_prove_what_their_table_does(seed: int) -> None:
     mine, theirs, primal, dual = pair_of(seed)
     one, other = verify.proof_of(mine), verify.proof_of(theirs)

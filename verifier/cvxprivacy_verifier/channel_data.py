@@ -305,7 +305,9 @@ def _steps_of(data: ChannelData, term: Mapping[str, Any]) -> tuple[float, float,
     term = {**term, "cost_radius": 0}  # which moves no step by more than itself
     most = data.boxes["upper"] and data.boxes["upper"][0]
     for letters in [] if term["cost"] is None else data.blocks:
-        for s, row in zip(letters, data.block(term, letters).tolist(), strict=True):
+        # of moves that are forbidden the places matter, else what there is to choose from
+        block = data.block(term, letters).tolist() if most else data.cost(term).different(letters)
+        for s, row in zip(letters, block, strict=True):
             # moves that are forbidden do not count, whatever they would cost
             weighted = [c for c, h in zip(row, most[s], strict=True) if h > 0] if most else row
             if not weighted:

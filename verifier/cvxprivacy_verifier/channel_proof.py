@@ -135,8 +135,14 @@ class ChannelProof(ChannelData):
             for name in self.program["auxiliaries"]
         ]
         least = arb(0)
-        idle = not (slopes or priced or auxiliaries or any(self.boxes.values()))
-        for at, letters in [] if idle else enumerate(self.blocks):  # else all costs are 0
+        beside = slopes or auxiliaries or any(self.boxes.values())
+        if not beside and len(priced) == 1 and _uniform(lam := priced[0][1]):  # no place matters
+            cost = self.cost(priced[0][0])
+            for letters in self.blocks:
+                table = [[c * lam[0] for c in row] for row in cost.different(letters)]
+                least += self._least(table, letters)
+            return arb(0), least
+        for at, letters in enumerate(self.blocks) if beside or priced else []:  # else all cost 0
             g = arb_mat(len(letters), self.m)  # (C5), of a block of letters
             for blocks, slope in slopes:
                 g += blocks[at].transpose() * slope  # the product of (C19), by FLINT
@@ -200,7 +206,7 @@ class ChannelProof(ChannelData):
     def _priced(self, term: Mapping[str, Any], lam: list[arb], letters: range) -> arb_mat:
         """Return a cost times its multiplier for each output."""
         block = self.block(term, letters)
-        if all(x == lam[0] for x in lam):  # nearly always; FLINT scales a matrix far faster
+        if _uniform(lam):  # nearly always; FLINT scales a matrix far faster
             return block * lam[0]
         return arb_mat([list(map(operator.mul, row, lam)) for row in block.tolist()])
 
@@ -469,3 +475,8 @@ def _floored(balls: Iterable[arb], k: int) -> list[int]:
         for middle, exponent in (x.lower().man_exp() for x in balls)
     )
     return [middle << shift if shift >= 0 else middle >> -shift for middle, shift in ends]
+
+
+def _uniform(lam: list[arb]) -> bool:
+    """Tell whether a multiplier is one for all outputs."""
+    return all(x == lam[0] for x in lam)

@@ -74,6 +74,22 @@ class WeightedCost:
                     value += mass * sum(map(operator.mul, costs, counts), zero)
         return value
 
+    def different(self, letters: range) -> Matrix:
+        """Return what some letters cost at any output, each number of one table once."""
+        if len(self._layers) > 1 or len(self._layers[0][1]) > 1:
+            return self.block(letters).tolist()
+        masses, (part,) = self._layers[0]
+        places = {*part.columns}
+        every = len(places) == len(part.table[0])
+        costs = []
+        for s in letters:
+            row = part.table[part.rows[s]]
+            row = row if every else list(map(row.__getitem__, places))
+            # a number that stands there twice is one object, as it was read
+            once = dict(zip(map(id, row), row, strict=True))
+            costs.append([masses[s] * c for c in once.values()])
+        return costs
+
     def block(self, letters: range) -> arb_mat:
         """Return what some letters cost: their masses times the rows that they have."""
         m = len(self._layers[0][1][0].columns)
