@@ -42,6 +42,8 @@ from cvxprivacy.validation import number
 
 _SHARE = 0.5  # of the time that is left, for a proof of what leaks
 _LAW = 5_000_000  # entries of a law that is laid out
+_BYTES = 64  # of a count that there may be, in all tables of them: 2.7 GiB of 6,538 groups
+_MOST = 8 * 2**30  # bytes
 
 __all__ = ["TableProblem"]
 
@@ -307,6 +309,11 @@ def _refuse(problem: TableProblem) -> None:
         remedy = f"ask for at most {source.records:,}"
         raise InputError("criteria", wrong, remedy, value=problem.smallest_group)
     alphabet = problem.relaxed.alphabet
+    if (needed := _BYTES * alphabet.n * alphabet.m) > _MOST:
+        wrong = f"{alphabet.n:,} letters to release as {alphabet.m:,}, in {needed / 2**30:.0f} GiB"
+        side = int((_MOST / needed) ** 0.5 * alphabet.m)
+        remedy = f"put letters together, to about {side:,}"
+        raise InputError("source", wrong, remedy)
     if problem.law._centre is not None:
         remedy = "leave it out, or solve MinimumDistortion"
         raise InputError("criteria", "a bound on what leaks whatever the prior", remedy)

@@ -307,6 +307,16 @@ class Leakage(Frozen):
         """
         raise NotImplementedError
 
+    def tangent(self, ratio: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+        """Return f'(t), and t f'(t) − f(t), where F is Σ π q f(J/πq); None where it is no such sum.
+
+        Parameters
+        ----------
+        ratio : ndarray
+            t ≥ 0.
+        """
+        return None
+
     def total(self, joint: npt.ArrayLike) -> float:
         """Return what a joint law p(w, x̂) leaks, Σ_x̂ F; information in nats.
 

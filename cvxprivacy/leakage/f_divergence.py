@@ -170,6 +170,10 @@ class FInformation(Differentiable):
             conjugate += c * (turn * t * more - beta * along)
         return slope, conjugate
 
+    def tangent(self, ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
+        slope, conjugate = self._tangent(np.maximum(ratio, _GUARD))
+        return slope, conjugate + self._at_one
+
     def _derivatives(self, ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
         t = np.maximum(ratio, _GUARD)
         second, third = np.zeros_like(t), np.zeros_like(t)

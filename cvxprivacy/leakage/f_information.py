@@ -161,6 +161,10 @@ class MutualInformation(Smooth):
         log_sum: FloatArray = np.where(less > -0.5, np.log1p(np.maximum(less, -0.5)), large)
         return psi - log_sum
 
+    def tangent(self, ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
+        t = np.maximum(ratio, _GUARD)
+        return np.log(t) + 1.0, t
+
     def gradient(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
         # (P7), by J: what π q contributes cancels with J under its own logarithm
         log_ratio: FloatArray = np.log(
@@ -226,6 +230,9 @@ class ChiSquared(Differentiable):
 
     def scores(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
         return 2.0 * (ratios(joint, reference) - 1.0)
+
+    def tangent(self, ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return 2.0 * (ratio - 1.0), ratio**2 - 1.0
 
     def lifted(self, joint: Any, reference: FloatArray) -> Any:
         return beyond(joint, reference)
@@ -297,6 +304,10 @@ class SquaredHellinger(Differentiable):
 
     def scores(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
         return 1.0 - 1.0 / np.sqrt(np.maximum(ratios(joint, reference), _GUARD))
+
+    def tangent(self, ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
+        root = np.sqrt(np.maximum(ratio, _GUARD))
+        return 1.0 - 1.0 / root, root - 1.0
 
     def lifted(self, joint: Any, reference: FloatArray) -> Any:
         return beyond(joint, reference)
@@ -398,6 +409,10 @@ class HockeyStick(Polyhedral):
 
     def scores(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
         return (self.lifted(joint, reference) > 0).astype(float)
+
+    def tangent(self, ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
+        slope = (ratio > float(self.gamma)).astype(float)
+        return slope, float(self.gamma) * slope
 
     def face(self, prior: Exact, reference: Exact) -> Face:
         """Return where no posterior exceeds γ times the prior."""

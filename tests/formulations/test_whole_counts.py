@@ -15,8 +15,9 @@ import pandas as pd
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy.formulations import table as table_problem
 from cvxprivacy.release.channel import CountedChannel
-from cvxprivacy.solvers.tables import integer_program, moves, rounds
+from cvxprivacy.solvers.tables import integer_program, moves, rounds, rows as table_rows
 from cvxprivacy.solvers.tables.group_sizes import least_grouping
 from cvxprivacy.solvers.watch import Watch
 from tests.lengths import rest_at_length, some_at_length
@@ -172,7 +173,8 @@ def test_is_the_least_that_an_integer_program_of_others_has(case):
 
 
 @pytest.mark.parametrize("seed", some_at_length(range(100), 10))
-def test_is_the_least_of_all_tables_and_the_proved_end_is_not_above_it(seed):
+def test_is_the_least_of_all_tables_and_the_proved_end_is_not_above_it(seed, monkeypatch):
+    monkeypatch.setattr(table_rows, "_MANY", 2 + seed % 2)  # rows of two values taken apart, too
     counts, d, wanted = random_case(seed)
     least = least_by_enumeration(counts, d, **wanted)
     check(counts, d, least, **wanted)
@@ -595,7 +597,7 @@ def test_what_no_release_satisfies_is_infeasible_by_proof():
     assert caught.value.certificate.verify()
 
 
-def test_what_whole_counts_do_not_take_is_refused():
+def test_what_whole_counts_do_not_take_is_refused(monkeypatch):
     source, d = cpv.DiscreteSource.from_counts(COUNTS), cpv.hamming(4)
 
     def made(*rules, of=source, distortion=d, **how):
@@ -614,6 +616,9 @@ def test_what_whole_counts_do_not_take_is_refused():
         refused(made(rule, encoder="wx"), "criteria", where=rule.name)
     refused(made(distortion=np.ones((2, 4, 4))), "distortion", 'encoder="wx"')
     problem = cpv.WholeCounts(source, d, [cpv.KAnonymity(5)])
+    with monkeypatch.context() as small:
+        small.setattr(table_problem, "_MOST", 1000)  # bytes: 64 of each of 16 counts
+        refused(made(cpv.KAnonymity(5)), "source", "about 3")
     refused(lambda: problem.solve(time_limit=0), "time_limit")
     refused(lambda: problem.solve(gap=-1), "gap")
 

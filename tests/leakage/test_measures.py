@@ -71,6 +71,23 @@ def test_values_are_those_of_the_definition(name: str, seed: int) -> None:
     assert ceil(outcome) - floor(outcome) < 1e-13
 
 
+@pytest.mark.parametrize("name", MEASURES)
+def test_tangents_of_a_sum_over_values_are_below_it_and_touch_it(name: str) -> None:
+    rng = np.random.default_rng(0)
+    law, other = law_of(rng), law_of(rng)
+    prior, measure = law.sum(axis=1), fitted(name)
+    for at in (law, other, np.where(rng.random(law.shape) < 0.3, 0.0, law)):
+        tangent = measure.tangent(at / (prior[:, None] * at.sum(axis=0)))
+        if tangent is None:  # no f-divergence of posterior and prior
+            assert measure.kind not in {"information", "chi-squared", "hockey-stick", "Arimoto"}
+            return
+        for joint in (at, law, other):
+            below = (joint * tangent[0] - np.outer(prior, joint.sum(axis=0)) * tangent[1]).sum(0)
+            assert (below <= measure.value(joint, prior) + 1e-12).all()
+            if joint is at and np.abs(tangent[0]).max() < 100:
+                assert below == pytest.approx(measure.value(at, prior), abs=1e-12)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", MEASURES)
 @given(seed=SEEDS)

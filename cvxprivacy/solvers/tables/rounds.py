@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,6 +46,7 @@ _TIGHTEST = 1e-5  # beyond which nothing is claimed: a table might be cut off
 _FLAT = 1e-6  # relatively: what tangents of the objective have to gain, for more of them
 _RELAXED = 100  # rounds of the relaxation at most
 _ROUNDS = 400
+_RATIOS = 0.5, 2.0  # of posterior and prior, at which each value has a tangent from the start
 _SHARED = 2  # tangents for each value of W that all outputs have
 _COARSE = 0.01  # the first gap of whole numbers
 _FINE = 1e-6  # a gap below which nothing is gained by a coarser one
@@ -140,6 +141,7 @@ class Rounds:
         stated = {name: row for name, row in program.constraints.items() if name != BUDGET}
         self.names, self.rows = list(stated), [TableRow(program, row) for row in stated.values()]
         self.epigraphs: dict[int, int] = {}  # first columns of t(x̂) ≥ N α F, by number of the row
+        self.values: dict[int, int] = {}  # first columns of t(x̂, v) ≥ N α π q f, likewise
         self.bounded: dict[tuple[int, int], tuple[int, float]] = {}  # HiGHS's rows, and bounds
         self.off: dict[tuple[int, int], float] = {}  # records by which rows were tightened
         self.shared: dict[int, set[bytes]] = {}  # tangents that all outputs have, by row
@@ -176,13 +178,13 @@ class Rounds:
 
     def _over(
         self, y: int, low: float, high: float, by_source: FloatArray,
-        column: int | None = None, value: float = 0.0,
+        columns: int | Places | tuple[()] = (), value: float = 0.0,
     ) -> int:  # fmt: skip
-        """Add a row over what goes to an output, and perhaps a column more; return its number."""
+        """Add a row over what goes to an output, and perhaps columns more; return its number."""
         on = np.flatnonzero(self.moves.output == y)
         places, values = self.columns[on], by_source[self.moves.source[on]]
-        if column is not None:
-            places, values = np.append(places, column), np.append(values, value)
+        more = np.atleast_1d(np.asarray(columns, np.int64))
+        places, values = np.append(places, more), np.append(values, np.full(len(more), value))
         row = self.highs.add_row(low, high, places, values)
         if self.moves.left_out is not None:
             self.of_output[y].append((row, by_source))
@@ -191,7 +193,11 @@ class Rounds:
     def _below(self, y: int, slope: FloatArray, high: float) -> int:
         """State ⟨slope, N(·, x̂)⟩ ≤ high, slopes by the program's letters, with the margin."""
         by_source = self.moves.spread @ slope
-        row = self._over(y, -self.highs.inf, high - self.margin * float(np.ptp(slope)), by_source)
+        high -= self.margin * float(np.ptp(slope))
+        return self._breakable(self._over(y, -self.highs.inf, high, by_source))
+
+    def _breakable(self, row: int) -> int:
+        """Let a row be broken at a cost, if that is wanted; return its number."""
         if self.unpaid is not None:
             entry = sparse.csr_array(([-1.0], ([0], [row])), shape=(1, row + 1))
             cost = np.array([self.unpaid])
@@ -216,6 +222,8 @@ class Rounds:
                 else:
                     place = self._below(y, row.cost[:, y], high)
                     self.bounded[number, y] = place, high - self.margin * np.ptp(row.cost[:, y])
+        elif row.row.per_output and row.view is not None and not self.margin:
+            self._taken_apart(number, row)
         elif row.forbids_all:
             for direction in row.independent():
                 for y in self.outputs:
@@ -244,12 +252,39 @@ class Rounds:
         for y, slope in zip(self.outputs, slopes.T, strict=True):  # without which t has no end
             self._tangent(self.leaked, y, slope, first)
 
-    def _epigraph(self, cost: float) -> int:
-        """Add a free column t(x̂) for each output that there are moves to; return the first."""
+    def _taken_apart(self, number: int, row: TableRow) -> None:
+        """State a row of each output as a sum over values, each with tangents of its own.
+
+        2 |W| of them say what takes 2^|W| of the sum: Hijazi, Bonami and Ouorou 2014.
+        """
+        assert row.view is not None
+        count = len(row.shares[row.view])
+        self.values[number] = first = self._epigraph(0.0, count)
+        for y in self.outputs:
+            high, cost = row.bound[y] * self.total, self.moves.spread @ row.cost[:, y]
+            columns = first + count * y + np.arange(count)
+            place = self._breakable(self._over(y, -self.highs.inf, high, cost, columns, 1.0))
+            self.bounded[number, y] = place, high
+            for ratio in _RATIOS:
+                self._tangents_of_values(number, row, y, np.full(count, ratio), range(count))
+
+    def _tangents_of_values(
+        self, number: int, row: TableRow, y: int, ratio: FloatArray, values: Iterable[int]
+    ) -> None:
+        """State the tangents of what some values add at an output."""
+        assert row.view is not None
+        first = self.values[number] + len(row.shares[row.view]) * y
+        slopes = row.tangents_of_values(ratio, y)
+        for v in values:
+            self._over(y, -self.highs.inf, 0.0, self.moves.spread @ slopes[v], first + v, -1.0)
+            self.cuts += 1
+
+    def _epigraph(self, cost: float, count: int = 1) -> int:
+        """Add so many free columns for each output that there are moves to; return the first."""
         m, highs = self.program.m, self.highs
-        free = np.where(np.isin(np.arange(m), self.outputs), highs.inf, 0.0)
-        first = highs.add_columns(np.full(m, cost), -free, free)
-        highs.free += (first + np.arange(m)).tolist()
+        free = np.where(np.isin(np.arange(m), self.outputs), highs.inf, 0.0).repeat(count)
+        first = highs.add_columns(np.full(m * count, cost), -free, free)
+        highs.free += (first + np.arange(m * count)).tolist()
         return first
 
     def _masses(self, x: FloatArray) -> FloatArray:
@@ -267,7 +302,9 @@ class Rounds:
         u, before = self._masses(x), self.cuts
         for number, row in enumerate(self.rows):
             if row is not self.leaked and row.weights and not row.forbids_all:
-                if (epigraph := self.epigraphs.get(number)) is None:
+                if number in self.values:
+                    self._cut_values(number, row, u, x)
+                elif (epigraph := self.epigraphs.get(number)) is None:
                     self._cut_each(number, row, u)
                 else:
                     self._cut_sum(number, row, u, epigraph, x)
@@ -295,7 +332,11 @@ class Rounds:
         outputs = np.array(self.outputs)
         near = self._within(u[:, outputs])
         for number, row in enumerate(self.rows):
-            if row.weights and not row.forbids_all:
+            if number in self.values:
+                for y, masses in zip(self.outputs, near.T, strict=True):
+                    ratio = row.ratios(masses)
+                    self._tangents_of_values(number, row, y, ratio, range(len(ratio)))
+            elif row.weights and not row.forbids_all:
                 epigraph = self.epigraphs.get(number)
                 at = near if epigraph is not None else row.edge(near, outputs)
                 for y, slope in zip(self.outputs, row.tangents(at, outputs).T, strict=True):
@@ -335,6 +376,17 @@ class Rounds:
             if slope @ u[:, y] * self.total > high - self.margin * np.ptp(slope) + _NEAR:
                 for output in self._sharing(number, row, y, slope):
                     self._tangent(row, output, slope, None)
+
+    def _cut_values(self, number: int, row: TableRow, u: FloatArray, x: FloatArray) -> None:
+        """Cut off what values add to outputs that break their row."""
+        outputs = np.flatnonzero(u.sum(axis=0) > 0)
+        over = row.values(u[:, outputs], outputs) - row.bound[outputs]
+        for y in outputs[over * self.total > _NEAR].tolist():
+            ratio = row.ratios(u[:, y])
+            first, count = self.values[number] + len(ratio) * y, len(ratio)
+            added = row.tangents_of_values(ratio, y) @ u[:, y] * self.total
+            short = added - x[first : first + count] > _NEAR / (2 * count)
+            self._tangents_of_values(number, row, y, ratio, np.flatnonzero(short).tolist())
 
     def _cut_sum(
         self, number: int, row: TableRow, u: FloatArray, epigraph: int, x: FloatArray

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from cvxprivacy.solvers.tables.moves import Places
 __all__ = ["TableRow", "shares"]
 
 _HALVINGS = 40
+_STEEPEST = 100.0  # f' of next to nothing: a logarithm is less
+_MANY = 3  # values of which a sum is taken apart: of two, one tangent is as good
 
 
 def shares(program: ChannelProgram, view: str) -> FloatArray:
@@ -69,6 +72,38 @@ class TableRow:
             unit = weight[outputs] * self.program.unit(view)
             slope += unit * (self.shares[view].T @ measure.inside(scores, reference))
         return slope
+
+    @cached_property
+    def view(self) -> str | None:
+        """The view whose values the row is a sum over, Σ_v π q f(J_v/π q), if there are many."""
+        if len(self.weights) != 1 or self.forbids_all:
+            return None
+        [view] = self.weights
+        tangent = self._tangent(np.zeros(1))
+        few = len(self.shares[view]) < _MANY
+        # a slope without end, as of a root, touches the row nowhere near no records
+        return None if few or tangent is None or abs(tangent[0][0]) > _STEEPEST else view
+
+    def _tangent(self, ratio: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+        [view] = self.weights
+        return self.program.views[view].measure.tangent(ratio)
+
+    def tangents_of_values(self, ratio: FloatArray, y: int) -> FloatArray:
+        """Return coefficients (|V|, n) below what each value v adds at an output, tight at t(v)."""
+        [view] = self.weights
+        share, reference = self.shares[view], self.program.reference(view)
+        tangent = self._tangent(ratio)
+        assert tangent is not None
+        slope, conjugate = tangent
+        unit = float(self.weights[view][y] * self.program.unit(view))
+        return unit * (slope[:, None] * share - np.outer(conjugate * reference, share.sum(axis=0)))
+
+    def ratios(self, u: FloatArray) -> FloatArray:
+        """Return t(v) = J_v/π q of an output, u of shape (n,)."""
+        [view] = self.weights
+        joint = self.shares[view] @ u
+        ratio: FloatArray = joint / (self.program.reference(view) * joint.sum())
+        return ratio
 
     def edge(self, u: FloatArray, outputs: Places) -> FloatArray:
         """Return where the row begins to hold between u and as much mass of the law at large."""
