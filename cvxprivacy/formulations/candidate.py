@@ -32,6 +32,10 @@ def candidate_rows(candidate: Any, alphabet: Alphabet) -> FloatArray:
         fit, and a row that is no law, up to rounding.
     """
     if isinstance(candidate, Channel):
+        if "w" in candidate.encoder and "w" not in alphabet.encoder_inputs:
+            wrong = "p(x̂ | w, x), as of whole counts, where the problem is of p(x̂ | x)"
+            remedy = 'state the problem with encoder="wx"'
+            raise InputError("candidate", wrong, remedy, value=candidate)
         values: Any = candidate.matrix
         labels: list[Any] = [candidate.inputs, candidate.outputs]
     else:
