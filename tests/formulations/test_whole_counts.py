@@ -409,6 +409,22 @@ def test_nothing_false_is_proved_where_the_solver_lies(kind, monkeypatch):
     assert satisfies(table.joint.astype(int), counts.sum(axis=0), **wanted)
 
 
+def test_a_gap_that_is_coarse_is_no_claim(monkeypatch):
+    """HiGHS may stop at the gap that it was asked for; the first of whole numbers is coarse."""
+    honest, gaps = integer_program.IntegerProgram.solve, []
+
+    def solve(self, *arguments, gap=0.0, **how):
+        x, optimal, bound = honest(self, *arguments, gap=gap, **how)
+        gaps.append(gap)
+        return x, optimal, bound - 0.9 * gap * abs(bound)
+
+    monkeypatch.setattr(integer_program.IntegerProgram, "solve", solve)
+    table = solved(COUNTS, np.abs(np.subtract.outer(range(4), range(4))), delta=0.4, group=5)
+    assert table.status == "optimal by the solver's claim"
+    assert table.claimed == pytest.approx(table.value, rel=2e-6)
+    assert max(gaps) > 1e-3 > min(g for g in gaps if g)
+
+
 @pytest.mark.parametrize("step", [Fraction(1, 10), Fraction(2, 3), Fraction(1, 3), 0.1])
 @pytest.mark.parametrize("encoder", ["x", "wx"])
 def test_the_proved_end_is_a_multiple_of_the_step_as_it_was_typed(step, encoder):
