@@ -69,6 +69,11 @@ class FramedTable:
     numbers: Sequence[str] | None = None
     decimal: str | None = None
 
+    @property
+    def notes(self) -> list[str]:
+        """What is to be said of how it was read."""
+        return []
+
     def frame(
         self,
         names: Sequence[str] | None = None,

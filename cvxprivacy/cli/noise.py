@@ -12,9 +12,9 @@ import click
 import numpy as np
 from click.core import ParameterSource
 
-from cvxprivacy.cli.exits import CODES, say
+from cvxprivacy.cli.columns import columns_of
+from cvxprivacy.cli.exits import CODES, note_reading, say
 from cvxprivacy.cli.house import House
-from cvxprivacy.cli.options import refuse_unknown, split_columns
 from cvxprivacy.cli.outputs import Output, described, progress, refuse_unwritable, steps, write_all
 from cvxprivacy.cli.report import proved
 from cvxprivacy.cli.table_files import TextTable, open_table
@@ -53,10 +53,10 @@ def release_noise(
     targets = {name: options[name] for name in ("out", "certificate")}
     refuse_unwritable(targets, table)
     share = _share(options["budget"])
-    opened = open_table(table, reading, out=targets["out"])
-    columns = {role: split_columns(options[role], opened.header) for role in ("sensitive", "key")}
-    for role, names in columns.items():
-        refuse_unknown(f"--{role}", names, opened.header)
+    opened = note_reading(open_table(table, reading, out=targets["out"]))
+    columns = {
+        role: columns_of(options[role], opened.header, f"--{role}") for role in ("sensitive", "key")
+    }
     frame = _numbers(opened, [*columns["sensitive"], *columns["key"]])
     key = columns["key"]
     source = GaussianSource.from_table(

@@ -36,6 +36,8 @@ def in_memory(frame: Any) -> Any:
 class ParquetTable:
     """A Parquet file, counted by DuckDB and streamed through in Arrow batches."""
 
+    notes: tuple[str, ...] = ()  # its types say which cells are missing
+
     def __init__(self, path: str | os.PathLike[str]) -> None:
         duckdb, pa = (required(name, "engines", "Parquet") for name in ("duckdb", "pyarrow"))
         import pyarrow.parquet as pq

@@ -5,6 +5,7 @@ The help of ``release`` ends with everything that its options may ask for, with 
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +13,8 @@ from typing import Any
 import click
 
 from cvxprivacy.cli import options as shared
-from cvxprivacy.cli.exits import say
+from cvxprivacy.cli.columns import column_of
+from cvxprivacy.cli.exits import note_reading, say
 from cvxprivacy.cli.outputs import refuse_unwritable, write_all
 from cvxprivacy.errors import InputError
 
@@ -42,7 +44,7 @@ class Catalogued(click.Command):
         sections = {
             "Criteria (W the confidential column, X the key)": _criteria(),
             "Measures of leakage (pure numbers, but for information)": _leakages(),
-            "Distortions of a key column (age=ordinal)": iter(DISTORTIONS.items()),
+            "Distortions of a key column (age=ordinal)": _distortions(),
         }
         for title, entries in sections.items():
             with formatter.section(title):
@@ -259,7 +261,8 @@ def apply(
     if kept.schema is None:
         problem = "the channel does not know a table's columns"
         raise InputError("channel", problem, "pass one that `release --channel` kept")
-    opened = open_table(table, reading, recorded=kept.schema.reading, out=out)
+    opened = note_reading(open_table(table, reading, recorded=kept.schema.reading, out=out))
+    row_id = row_id and column_of(row_id, opened.header, "--row-id")
     if kept.schema.earlier:
         problem = "it draws with the letters of earlier releases, which this command does not read"
         raise InputError("channel", problem, "run `cvxprivacy release --after` again")
@@ -304,11 +307,21 @@ def _criteria() -> Iterator[tuple[str, str]]:
         yield typed, (words.asks if complete else f"{words.asks} [{words.unit}]") + alone
 
 
+def _distortions() -> Iterator[tuple[str, str]]:
+    """Yield each distortion as it is typed, with what it means."""
+    from cvxprivacy.model.attributes import NAMES
+
+    for name, words in DISTORTIONS.items():
+        yield name, f"{words} (also {', '.join(NAMES[name])})"
+
+
 def _leakages() -> Iterator[tuple[str, str]]:
     """Yield each measure of leakage as it is typed, with what it means."""
-    from cvxprivacy.cli.options import measures_of_leakage
     from cvxprivacy.leakage import MEASURES
+    from cvxprivacy.leakage.base import NAMES
 
-    for typed, (kind, needed) in measures_of_leakage().items():
+    for kind, (typed, *also) in NAMES.items():
+        parameters = inspect.signature(MEASURES[kind]).parameters.values()
+        needed = [p.name for p in parameters if p.default is p.empty]
         name = f"{typed}:{needed[0].upper()}" if needed else typed
-        yield name, MEASURES[kind].meaning
+        yield name, MEASURES[kind].meaning + f" (also {', '.join(also)})" * bool(also)

@@ -11,9 +11,10 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from cvxprivacy.cli import options as shared
+from cvxprivacy.cli.columns import column_of
 from cvxprivacy.cli.dossier import report_outputs, report_targets
 from cvxprivacy.cli.dossier.provenance import Asked, Kept
-from cvxprivacy.cli.exits import CODES, arguments
+from cvxprivacy.cli.exits import CODES, arguments, note_reading, notes
 from cvxprivacy.cli.house import House
 from cvxprivacy.cli.outputs import Output, progress, refuse_unwritable, steps, write_all
 from cvxprivacy.cli.recodings import chosen, mapping_files, recoded, recoded_text
@@ -124,9 +125,9 @@ class Releasing:
     def count(self) -> None:
         """Read and count the table, and state the problem."""
         options = self.options
-        self.opened = open_table(self.table, self.reading, out=self.targets["out"])
+        self.opened = note_reading(open_table(self.table, self.reading, out=self.targets["out"]))
         if self.row_id is not None:
-            shared.refuse_unknown("--row-id", [self.row_id], self.opened.header)
+            self.row_id = column_of(self.row_id, self.opened.header, "--row-id")
         self.data, choice = problem_data(options, self.opened.header), None
         if options["cells"] is not None:
             self.data["source"], choice = chosen(self.opened, self.data["source"], options["cells"])
@@ -263,6 +264,7 @@ class Releasing:
             )
             facts["draw"], facts["notes"] = "balanced", [*facts["notes"], words]
         facts = self._completed(with_copied(facts, self.source, self.copied))
+        facts["notes"] = list(dict.fromkeys([*facts["notes"], *notes()]))
         return _population_facts(facts, self.population)
 
     def _completed(self, facts: dict[str, Any]) -> dict[str, Any]:

@@ -9,14 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cvxprivacy.cli.columns import column_of, columns_of, refuse_unknown
 from cvxprivacy.cli.options import (
     bins_of,
     cap_of,
     leakage_of,
     measures_of,
     prices_of,
-    refuse_unknown,
-    split_columns,
     stated_criterion,
     stated_leakage,
 )
@@ -187,7 +186,10 @@ def problem_data(options: Mapping[str, Any], header: Sequence[str]) -> dict[str,
     if options["prior"] == "any" and options["leakage"]:
         problem, remedy = f"any, of {options['leakage']}", "leave out --leakage, or --prior any"
         raise InputError("--prior", problem, remedy, value=options["leakage"])
-    columns = {role: split_columns(options[role], header) for role in ("sensitive", "key")}
+    columns = {
+        role: columns_of(options[role], header, f"--{role}") for role in ("sensitive", "key")
+    }
+    weights_of = options["weights"] and column_of(options["weights"], header, "--weights")
     kinds, weights = measures_of(options["distortion"], columns["key"])
     distortion: dict[str, Any] = {"attributes": kinds, "weights": weights}
     if not kinds:
@@ -197,7 +199,7 @@ def problem_data(options: Mapping[str, Any], header: Sequence[str]) -> dict[str,
     budget = {} if options["budget"] is None else {"budget": options["budget"]}
     counting = {
         **columns,
-        "weights": options["weights"],
+        "weights": weights_of,
         "bins": bins_of(options["bins"], header) or None,
         "missing": options["missing"],
         **stated(options["recoding"], header),

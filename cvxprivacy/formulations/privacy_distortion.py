@@ -127,7 +127,7 @@ class PrivacyDistortion(ChannelProblem):
         price: Real | None = None,
         encoder: str = "x",
         criteria: Sequence[Criterion] = (),
-        leakage: Leakage | None = None,
+        leakage: Leakage | str | None = None,
         prior: str = "source",
         units: str = "bits",
         laws: Laws = None,

@@ -72,7 +72,7 @@ def compare(
     cells: int = 64,
     classes: int = 8,
     shares: Sequence[float] = SHARES,
-    leakage: Leakage | Sequence[Leakage] | None = None,
+    leakage: Leakage | str | Sequence[Leakage | str] | None = None,
     units: str = "bits",
     seed: int = 0,
 ) -> Comparison:

@@ -345,7 +345,7 @@ def audit(
     key: Hashable | Sequence[Hashable],
     sensitive: Hashable | Sequence[Hashable],
     criteria: Sequence[Criterion] = (),
-    leakage: Leakage | Sequence[Leakage] | None = None,
+    leakage: Leakage | str | Sequence[Leakage | str] | None = None,
     bins: Mapping[Hashable, float | str | Sequence[float]] | None = None,
     groups: Mapping[Hashable, int | Mapping[Hashable, Hashable]] | None = None,
     missing: str = "refuse",
