@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import Any
 
+from cvxprivacy.cli.delimited import addresses
 from cvxprivacy.cli.exits import note
 from cvxprivacy.errors import InputError
 from cvxprivacy.text import near
 
-__all__ = ["column_of", "columns_of", "refuse_unknown"]
+__all__ = ["column_of", "columns_of", "leave_out", "refuse_unknown", "remarks_on_dropped"]
 
 _MOST = 30  # names that an error lists
 
@@ -105,6 +107,92 @@ def columns_of(
     for text in texts:
         names += [text] if text in header else [part.strip() for part in text.split(",")]
     return [column_of(name, header, option, what) for name in names]
+
+
+# ---- columns that are not in the released table ------------------------------------------
+
+
+def leave_out(
+    opened: Any,
+    drop: Sequence[str] | None,
+    keep: Sequence[str] | None,
+    *,
+    key: Sequence[str],
+    used: Sequence[str],
+) -> None:
+    """Settle which columns of an opened table are not in the released one.
+
+    Parameters
+    ----------
+    opened : table
+        Whose ``dropped`` is set, and ``dropping`` to how it was asked for.
+    drop, keep : sequence of str, optional
+        As they were typed: columns that are not in it, or the only others than the key, the
+        confidential ones and the weights that are.
+    key : sequence of str
+        Which is released.
+    used : sequence of str
+        Columns whose names have to stay theirs: the key first, the confidential ones, weights.
+
+    Raises
+    ------
+    InputError
+        For both, for a key column, and where a column that is used would be called otherwise.
+    """
+    header, option = opened.header, "--keep-columns" if drop is None else "--drop"
+    if drop is None and keep is None:
+        return
+    if drop is not None and keep is not None:
+        remedy = "name the columns that go, or those that stay"
+        raise InputError("--drop", "with --keep-columns", remedy)
+    names = columns_of(drop or keep or (), header, option)
+    for name in key:
+        if drop is not None and name in names:
+            remedy = "leave it out of --drop, or of --key"
+            raise InputError("--drop", f"{name!r} is of the key, which is released", remedy)
+    gone = names if keep is None else [n for n in header if n not in names and n not in used]
+    opened.dropping = {"drop" if keep is None else "keep": names}
+    opened.dropped = [name for name in header if name in gone]
+    kept = [name for name in header if name not in gone]
+    titles = [title for n, title in zip(header, opened.titles, strict=True) if n not in gone]
+    for name, other in zip(kept, addresses(titles, fold=opened.folds), strict=True):
+        if name in used and name != other:
+            problem = (
+                f"without {gone[0]!r}, {name!r} would be called {other!r} in the released table"
+            )
+            raise InputError(option, problem, "give the columns names of their own", value=name)
+    if not any(titles):
+        remedy = "keep one that has, as the first line would be empty"
+        raise InputError(option, "no column with a name is left", remedy)
+
+
+def remarks_on_dropped(opened: Any, schema: Any, row_id: str | None = None) -> list[str]:
+    """Return what is to be said of the columns that are not in the released table.
+
+    Parameters
+    ----------
+    opened : table
+    schema : TableSchema
+    row_id : str, optional
+        The column that names records.
+    """
+    gone = opened.dropped
+    if not gone:
+        return []
+    lines = [f"not in the released table: {', '.join(gone)}"]
+    hidden = [name for name in schema.sensitive if name in gone]
+    if hidden:
+        lines.append(
+            f"{', '.join(hidden)} is confidential and not in the released table: what is proved is "
+            "what the released key tells of it; to audit the table it has to be put beside it again"
+        )
+    if schema.weights in gone:
+        lines.append(f"without the weights {schema.weights} nobody finds the weighted law again")
+    if row_id in gone:
+        lines.append(
+            f"without {row_id} no later release can be matched with this one (release --after)"
+        )
+    return lines
 
 
 def _plain(name: str) -> str:

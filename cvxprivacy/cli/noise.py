@@ -12,7 +12,7 @@ import click
 import numpy as np
 from click.core import ParameterSource
 
-from cvxprivacy.cli.columns import columns_of
+from cvxprivacy.cli.columns import columns_of, leave_out, remarks_on_dropped
 from cvxprivacy.cli.exits import CODES, note_reading, say
 from cvxprivacy.cli.house import House
 from cvxprivacy.cli.outputs import Output, described, progress, refuse_unwritable, steps, write_all
@@ -21,6 +21,7 @@ from cvxprivacy.cli.table_files import TextTable, open_table
 from cvxprivacy.errors import InputError
 from cvxprivacy.formulations.quadratic_gaussian import QuadraticGaussian
 from cvxprivacy.model.gaussian import GaussianSource
+from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.validation import number
 
 __all__ = ["release_noise"]
@@ -57,6 +58,9 @@ def release_noise(
     columns = {
         role: columns_of(options[role], opened.header, f"--{role}") for role in ("sensitive", "key")
     }
+    used = [*columns["key"], *columns["sensitive"]]
+    drop, keep = options["drop"] or None, options["keep_columns"] or None
+    leave_out(opened, drop, keep, key=columns["key"], used=used)
     frame = _numbers(opened, [*columns["sensitive"], *columns["key"]])
     key = columns["key"]
     source = GaussianSource.from_table(
@@ -86,7 +90,8 @@ def release_noise(
     )
     document = {"table": table, "records": source.records, **proved(solution), "errors": errors,
                 "files": {n: p for n, p in targets.items() if p}}  # fmt: skip
-    document["notes"] = [*document["notes"], *_CAVEATS, *results.get("out", ())]
+    gone = remarks_on_dropped(opened, TableSchema(tuple(key), tuple(columns["sensitive"])))
+    document["notes"] = [*document["notes"], *_CAVEATS, *results.get("out", ()), *gone]
     bare = [name for name, error in errors.items() if error["share"] < LITTLE]
     if bare:
         document["notes"].append(

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from cvxprivacy.cli.columns import column_of
+from cvxprivacy.cli.delimited import CODES
 from cvxprivacy.cli.exits import AS_JSON, FORCED
 from cvxprivacy.errors import InputError
 from cvxprivacy.text import named, near
@@ -204,8 +205,9 @@ def reads_tables(command: Command) -> Command:
     )
     @click.option("--sheet", metavar="NAME", help="Of a workbook that has several.")
     @click.option("--na", multiple=True, metavar="TEXT",
-                  help="Text of a missing cell; by default the empty one.  May be given several "
-                  "times.")  # fmt: skip
+                  help="Text of a missing cell, several times if you like.  By default the empty "
+                  "one; and, where a column is of numbers but for them, each of "
+                  f"{' '.join(CODES)}, which is said.")  # fmt: skip
     @wraps(command)
     def run(*, delimiter: str | None, na: Any, **options: Any) -> Any:
         if delimiter in ("tab", "\\t"):
@@ -215,6 +217,22 @@ def reads_tables(command: Command) -> Command:
         return command(reading=reading, **options)
 
     return run
+
+
+def leaves_out(purpose: str) -> Decorator:
+    """Add the options for columns that are not in the released table."""
+
+    def added(command: Command) -> Command:
+        command = click.option(
+            "--keep-columns",
+            multiple=True,
+            metavar="COLUMN[,…]",
+            help="The only other columns in the released table, besides the key, the confidential "
+            "columns and the weights.",
+        )(command)
+        return click.option("--drop", multiple=True, metavar="COLUMN[,…]", help=purpose)(command)
+
+    return added
 
 
 def criterion(metavar: str, purpose: str) -> Decorator:

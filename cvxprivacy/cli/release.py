@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
 
 from cvxprivacy.cli import options as shared
-from cvxprivacy.cli.columns import column_of
+from cvxprivacy.cli.columns import column_of, leave_out, remarks_on_dropped
 from cvxprivacy.cli.exits import note_reading, say
 from cvxprivacy.cli.outputs import refuse_unwritable, write_all
 from cvxprivacy.errors import InputError
@@ -149,6 +149,9 @@ class Catalogued(click.Command):
     metavar="PATH",
 )
 @shared.report
+@shared.leaves_out(
+    "Columns that are not in the released table, such as names; the confidential one may be, too."
+)
 @click.option(
     "--untouched/--no-untouched",
     default=True,
@@ -231,6 +234,10 @@ def release(
     "change, and if no merging helps the exit code is 3.  It needs the confidential column.",
 )
 @shared.criterion("NAME[=NUMBER[:MEASURE]]", "What the table must satisfy, as of `release`.")
+@shared.leaves_out(
+    "Columns that are not in the released table.  By default those that the first release left "
+    "out are not, either."
+)
 @shared.units
 @shared.as_json()
 @shared.force
@@ -239,7 +246,8 @@ def release(
 def apply(
     channel: str, table: str, out: str, reading: dict[str, Any], seed: int,
     row_id: str | None, draw: str, ensure: str | None,
-    criterion: list[tuple[str, dict[str, Any]]], units: str,
+    criterion: list[tuple[str, dict[str, Any]]], units: str, drop: Sequence[str],
+    keep_columns: Sequence[str],
 ) -> None:  # fmt: skip
     """Send TABLE through a CHANNEL that `release --channel` kept: next month's table.
 
@@ -263,6 +271,15 @@ def apply(
         raise InputError("channel", problem, "pass one that `release --channel` kept")
     opened = note_reading(open_table(table, reading, recorded=kept.schema.reading, out=out))
     row_id = row_id and column_of(row_id, opened.header, "--row-id")
+    named = {"drop": drop or None, "keep": keep_columns or None}
+    if not (drop or keep_columns):  # as the first release did
+        recorded = ((rule, kept.schema.reading.get(rule)) for rule in named)
+        named = {
+            k: of if of is None else [n for n in of if n in opened.header] for k, of in recorded
+        }
+    weights = [] if kept.schema.weights is None else [kept.schema.weights]
+    roles = [*kept.schema.key, *kept.schema.sensitive, *weights]
+    leave_out(opened, **named, key=kept.schema.key, used=roles)
     if kept.schema.earlier:
         problem = "it draws with the letters of earlier releases, which this command does not read"
         raise InputError("channel", problem, "run `cvxprivacy release --after` again")
@@ -283,7 +300,10 @@ def apply(
         kept, facts, lines = mended(kept, opened, criterion, seed, row_id, draw, units)
         unchecked = [DECIDED]
     drawn = write_all([released_output(opened, kept, out, used, seed, row_id, draw)])["out"]
-    drawn["notes"] = [*drawn["notes"], *merged, *unchecked]
+    gone = remarks_on_dropped(opened, kept.schema, row_id)
+    drawn["notes"] = [*drawn["notes"], *merged, *unchecked, *gone]
+    if opened.dropped:
+        drawn["columns_dropped"] = list(opened.dropped)
     notes = [f"note: {note}" for note in drawn["notes"]]
     text = "\n".join([f"{out}: {records_drawn(drawn)}", *lines, *notes])
     say({"table": table, "channel": channel, "out": out, **drawn, **facts}, text)

@@ -71,9 +71,11 @@ def source_of(
     columns = [name for group in roles.values() for name in group]
     binned = list(counting.get("bins") or ())
     read = list(dict.fromkeys([*columns, *([] if also is None else [also])]))
-    frame = opened.frame(None if all_columns else read, binned=binned, progress=progress)
+    if all_columns:
+        read = [name for name in opened.header if name in read or name not in opened.dropped]
+    frame = opened.frame(read, binned=binned, progress=progress)
     source = DiscreteSource.from_table(frame, **counting)
-    return frame, source.read_as(opened.reading(columns, frame))
+    return frame, source.read_as({**opened.reading(columns, frame), **opened.dropping})
 
 
 def table_source(

@@ -358,7 +358,7 @@ MALFORMED = {
     "nothing": (b"", "an empty file", "first line"),
     "blank": (b"\n\r\n,\n", "line 1: no header", "first line"),
     "nameless by a name": (b"\n,#1,b\n", "line 2: column 2 is the second that is named '#1'"),
-    "two alike": (b'a,b,"a"\n', "line 1: column 3 is the second that is named 'a'", "distinct"),
+    "two alike": (b'a,"a",a#2\n', "line 1: column 3 is the second that is named 'a#2'", "distinct"),
     "short": (b"a,b\n1,2\n\n3\n", "line 4: 1 field where the header has 2", "','"),
     "long": (b"a,b\r\n1,2,3,4\r\n", "line 2: 4 fields where the header has 2", "','"),
     "long later": (b"a,b\n1,2\n1,2,3\n", "line 3: 3 fields where the header has 2", "','"),

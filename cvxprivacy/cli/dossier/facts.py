@@ -114,6 +114,7 @@ def release_facts(
             sequel=sequel is not None,
             balanced=balanced,
             designed="designed" in document,
+            dropped=asked.opened.dropped,
         ),
         distortion_words=guard.kept(document.get("distortion_words") or [], numbers=False),
         found=found_rows(document, solution, drawn),
