@@ -48,7 +48,7 @@ def column_of(name: str, header: Sequence[str], option: str, what: str = "column
         n for n in header if wanted and re.fullmatch(re.escape(wanted) + "#[0-9]+", _plain(n))
     ]
     if len(alike) == 1 and not numbered:
-        note(f"{option} {name}: taken as the {what} {alike[0]!r}")
+        note(f"{name!r} is taken as the {what} {alike[0]!r}")
         return alike[0]
     several = [*alike, *numbered]
     if several:
@@ -157,10 +157,12 @@ def leave_out(
     titles = [title for n, title in zip(header, opened.titles, strict=True) if n not in gone]
     for name, other in zip(kept, addresses(titles, fold=opened.folds), strict=True):
         if name in used and name != other:
-            problem = (
-                f"without {gone[0]!r}, {name!r} would be called {other!r} in the released table"
+            twins = ", ".join(
+                n for n in gone if n.partition("#")[0] in (name.partition("#")[0], "")
             )
-            raise InputError(option, problem, "give the columns names of their own", value=name)
+            problem = f"without {twins or gone[0]}, {name!r} would be called {other!r} in the "
+            remedy = "keep it, or give the columns names of their own"
+            raise InputError(option, problem + "released table", remedy, value=name)
     if not any(titles):
         remedy = "keep one that has, as the first line would be empty"
         raise InputError(option, "no column with a name is left", remedy)

@@ -92,6 +92,8 @@ def release_noise(
                 "files": {n: p for n, p in targets.items() if p}}  # fmt: skip
     gone = remarks_on_dropped(opened, TableSchema(tuple(key), tuple(columns["sensitive"])))
     document["notes"] = [*document["notes"], *_CAVEATS, *results.get("out", ()), *gone]
+    if opened.dropped:
+        document["columns_dropped"] = list(opened.dropped)
     bare = [name for name, error in errors.items() if error["share"] < LITTLE]
     if bare:
         document["notes"].append(

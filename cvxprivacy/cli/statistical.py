@@ -114,8 +114,8 @@ class StatisticalTable(MemoryTable):
             codes = ", ".join(f"{plain(code)} {count:,}" for code, count in counts.items())
             lines.append(f"{name} ({codes})")
         package, listed = NAMES[self.format], ", ".join(lines)
-        said = f"{self.path.name}: {package} declares as missing, and --missing is of: {listed}"
-        return [*super().notes, *([said] if lines else [])]
+        words = f"{self.path.name}: {package} declares as missing, and --missing is of: {listed}"
+        return [*super().notes, *([words] if lines else [])]
 
     def columns(
         self, names: Sequence[str] | None = None, *, progress: Progress = None
