@@ -27,7 +27,7 @@ from cvxprivacy.cli.framed import (
     format_of,
     packed,
 )
-from cvxprivacy.cli.sheet import Look, look_of, refuse_lost
+from cvxprivacy.cli.sheet import Look, look_of, refuse_lost, refuse_lost_of_ods
 from cvxprivacy.errors import InputError
 from cvxprivacy.extras import nw, required
 from cvxprivacy.tables.engines import python_values
@@ -251,6 +251,8 @@ class Workbook(MemoryTable):
         super().__init__(path, columns, options, out=out, written=written)
         if self.path.suffix.lower() in (".xlsx", ".xlsm"):
             refuse_lost(self.path, self.sheet)
+        elif self.path.suffix.lower() == ".ods":
+            refuse_lost_of_ods(self.path, self.sheet)
 
     def reading(self, names: Sequence[str], frame: Any) -> dict[str, Any]:
         """Return how these columns were read, to read another table likewise."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cvxprivacy.cli.columns import column_of, columns_of, refuse_unknown
+from cvxprivacy.cli.exits import note_reading
 from cvxprivacy.cli.options import (
     bins_of,
     cap_of,
@@ -93,7 +94,7 @@ def table_source(
     from cvxprivacy.cli.table_files import open_table
 
     how = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding, "comment": comment}
-    opened = open_table(path, {**how, "sheet": sheet, "na": na})
+    opened = note_reading(open_table(path, {**how, "sheet": sheet, "na": na}))
     recoding: dict[str, Any] = {"hierarchy": hierarchy, "level": level, "groups": groups}
     source = source_of(opened, **recoding, **counting)[1]
     refuse_intractable(source, "key", each=True)  # of all cells it depends on the distortion

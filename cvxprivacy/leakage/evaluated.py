@@ -49,10 +49,10 @@ def divergence(
     kind : str or Leakage
         ``"kl"``, ``"js"`` (at most a bit), and ``"renyi:α"`` of any order α ≥ 0, ``"renyi:inf"``
         too; ``"tv"``, ``"hockey-stick:γ"``, ``"chi2"``, ``"hellinger"`` (squared, at most 2),
-        ``"le-cam"``, ``"power:a"`` and ``"emd"`` (in the order of the values), by their long names
-        too (``"total-variation"``), numbers as their
-        classes in :mod:`cvxprivacy.leakage` define them; or such a measure itself, as an
-        ``EarthMover`` with other ground distances or an ``FInformation``.
+        ``"le-cam"``, ``"power:a"`` and ``"emd"`` (in the order of the values), and their long
+        names such as ``"total-variation"``, numbers as their classes in
+        :mod:`cvxprivacy.leakage` define them; or such a measure itself, as an ``EarthMover`` with
+        other ground distances or an ``FInformation``.
     units : {"bits", "nats"}
         Of the first three; the others have none.
 
