@@ -119,6 +119,7 @@ def leave_out(
     *,
     key: Sequence[str],
     used: Sequence[str],
+    row_id: str | None = None,
 ) -> None:
     """Settle which columns of an opened table are not in the released one.
 
@@ -132,7 +133,9 @@ def leave_out(
     key : sequence of str
         Which is released.
     used : sequence of str
-        Columns whose names have to stay theirs: the key first, the confidential ones, weights.
+        The key, the confidential columns, weights.
+    row_id : str, optional
+        The column that names records.
 
     Raises
     ------
@@ -156,7 +159,7 @@ def leave_out(
     kept = [name for name in header if name not in gone]
     titles = [title for n, title in zip(header, opened.titles, strict=True) if n not in gone]
     for name, other in zip(kept, addresses(titles, fold=opened.folds), strict=True):
-        if name in used and name != other:
+        if name in (*used, row_id) and name != other:  # it will be looked for
             twins = ", ".join(
                 n for n in gone if n.partition("#")[0] in (name.partition("#")[0], "")
             )

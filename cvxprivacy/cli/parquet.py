@@ -282,19 +282,15 @@ class _Released:
         listed = [v for v in had if v in wanted] + [v for v in wanted if v not in had]
         return _array(listed, field.type.value_type)
 
-    def _root(self, leaf: int) -> str:
-        """Return the name of the column that a leaf of the file is in."""
-        names: list[str] = self.file.schema_arrow.names
-        path = self.file.schema.column(leaf).path
-        return next((name for name in names if path == name), path.partition(".")[0])
-
     def _manner(self) -> tuple[dict[str, Any], list[str]]:
         """Return how the file is written, and what is lost: an empty table tells it."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         metadata = self.file.metadata
-        places = [i for i in range(metadata.num_columns) if self._root(i) in self.schema.names]
+        paths = [self.file.schema.column(i).path for i in range(metadata.num_columns)]
+        here = {*self.schema.names}
+        places = [i for i, p in enumerate(paths) if {p, p.partition(".")[0]} & here]
         leaves = [self.file.schema.column(i) for i in places]
         moments = {
             leaf.physical_type for leaf in leaves

@@ -235,8 +235,8 @@ def release(
 )
 @shared.criterion("NAME[=NUMBER[:MEASURE]]", "What the table must satisfy, as of `release`.")
 @shared.leaves_out(
-    "Columns that are not in the released table.  By default those that the first release left "
-    "out are not, either."
+    "Columns that are not in the released table, besides those that the first release left out; "
+    "--keep-columns says anew which stay."
 )
 @shared.units
 @shared.as_json()
@@ -271,15 +271,7 @@ def apply(
         raise InputError("channel", problem, "pass one that `release --channel` kept")
     opened = note_reading(open_table(table, reading, recorded=kept.schema.reading, out=out))
     row_id = row_id and column_of(row_id, opened.header, "--row-id")
-    named = {"drop": drop or None, "keep": keep_columns or None}
-    if not (drop or keep_columns):  # as the first release did
-        recorded = ((rule, kept.schema.reading.get(rule)) for rule in named)
-        named = {
-            k: of if of is None else [n for n in of if n in opened.header] for k, of in recorded
-        }
-    weights = [] if kept.schema.weights is None else [kept.schema.weights]
-    roles = [*kept.schema.key, *kept.schema.sensitive, *weights]
-    leave_out(opened, **named, key=kept.schema.key, used=roles)
+    _leave_out(opened, kept.schema, drop, keep_columns, row_id)
     if kept.schema.earlier:
         problem = "it draws with the letters of earlier releases, which this command does not read"
         raise InputError("channel", problem, "run `cvxprivacy release --after` again")
@@ -307,6 +299,26 @@ def apply(
     notes = [f"note: {note}" for note in drawn["notes"]]
     text = "\n".join([f"{out}: {records_drawn(drawn)}", *lines, *notes])
     say({"table": table, "channel": channel, "out": out, **drawn, **facts}, text)
+
+
+def _leave_out(
+    opened: Any, schema: Any, drop: Sequence[str], keep: Sequence[str], row_id: str | None
+) -> None:
+    """Settle the columns that a later table is released without.
+
+    They are those that the first one was, and those of ``drop``; or all but those of ``keep``.
+    """
+    weights = [] if schema.weights is None else [schema.weights]
+    used = [*schema.key, *schema.sensitive, *weights]
+    how: dict[str, Any] = {"key": schema.key, "used": used, "row_id": row_id}
+    if keep:
+        leave_out(opened, drop or None, keep, **how)
+        return
+    recorded = {rule: schema.reading.get(rule) for rule in ("drop", "keep")}
+    there = {k: of and [n for n in of if n in opened.header] for k, of in recorded.items()}
+    leave_out(opened, there["drop"], there["keep"], **how)
+    if drop:
+        leave_out(opened, [*opened.dropped, *drop], None, **how)
 
 
 # ---- everything that may be asked for ----------------------------------------------------

@@ -134,7 +134,7 @@ class Releasing:
         roles = [n for role in role_columns(counting).values() for n in role]
         leave_out(
             self.opened, options["drop"] or None, options["keep_columns"] or None,
-            key=counting["key"], used=roles,
+            key=counting["key"], used=roles, row_id=self.row_id,
         )  # fmt: skip
         if options["cells"] is not None:
             self.data["source"], choice = chosen(self.opened, self.data["source"], options["cells"])

@@ -338,6 +338,8 @@ def test_columns_are_left_out_in_every_format(ending, here):
     assert lines_of(f"a.{ending}") == after
     say("apply", "c.json", name, "--seed", 5, "--keep-columns", "NOTE", "--out", f"n.{ending}")
     assert lines_of(f"n.{ending}") == [[row[1], row[3], row[4]] for row in whole]
+    say("apply", "c.json", name, "--seed", 5, "--drop", "age", "--out", f"d.{ending}")
+    assert lines_of(f"d.{ending}") == [[row[1], row[3]] for row in whole]  # and what was before
 
 
 def test_columns_of_a_workbook_keep_their_widths(here):
