@@ -616,7 +616,7 @@ values = { 25 = inf, 40 = 1, 55 = 2, 70 = 3 } # here
 TABLES_REFUSED = """
 >> source.separator: unknown key; the keys here are table, delimiter, sensitive, key, side, weights
 @table | separator = ";" # here | sensitive = "income" | @years
->> source.sensitive: no column 'wage'; there are income, age, sex
+>> source.sensitive: no column 'wage'; did you mean 'age'?
 @table | key = "age" | sensitive = "wage" # here | @years
 >> source.delimiter: 5 is a number; write a string
 @head | [source] | table = "people.csv" | delimiter = 5 # here | sensitive = "income"
