@@ -1,12 +1,15 @@
-"""Text in columns, in which combining marks (the hat of X̂) take no place, and tables in HTML."""
+"""Text in columns, in which combining marks (the hat of X̂) take no place, tables in HTML, names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from html import escape
 from typing import Any
 from unicodedata import combining
+
+from cvxprivacy.errors import InputError
 
 __all__ = [
     "SHOWN",
@@ -15,6 +18,8 @@ __all__ = [
     "cells",
     "facts_html",
     "matrix_html",
+    "named",
+    "near",
     "one_sided",
     "padded",
     "upwards",
@@ -125,3 +130,47 @@ def matrix_html(
     note = f"<div><small>{escape(caption)}</small></div>" if caption else ""
     table = f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table>"
     return f"<div><b>{escape(title)}</b>{note}{table}</div>"
+
+
+def named(
+    value: Any, argument: str, names: Mapping[str, Sequence[str]], what: str, where: Any = None
+) -> str:
+    """Return the name that a text means, whatever its case, hyphens, underscores and blanks.
+
+    Parameters
+    ----------
+    names : mapping of str to sequence of str
+        What else each name is called.
+    what : str
+        What they are names of.
+
+    Examples
+    --------
+    >>> named("TV", "kind", {"total-variation": ("tv",)}, "measure")
+    'total-variation'
+    """
+    called = {_bare(alias): name for name, also in names.items() for alias in (name, *also)}
+    if isinstance(value, str) and _bare(value) in called:
+        return called[_bare(value)]
+    close = near(value, called) if isinstance(value, str) else []
+    remedy = f"did you mean {called[close[0]]!r}?" if close else f"use one of {', '.join(names)}"
+    raise InputError(argument, f"{value!r} is no {what}", remedy, where=where, value=value)
+
+
+def near(name: str, names: Iterable[str]) -> list[str]:
+    """Return the names that are spelled almost so, the nearest first.
+
+    Examples
+    --------
+    >>> near("incom", ["age", "Income"])
+    ['Income']
+    """
+    spelled: dict[str, str] = {}
+    for other in names:
+        spelled.setdefault(_bare(other), other)
+    return [spelled[text] for text in difflib.get_close_matches(_bare(name), spelled, cutoff=0.7)]
+
+
+def _bare(name: str) -> str:
+    """Return a name without what spellings of it differ in."""
+    return "".join(name.casefold().replace("-", " ").replace("_", " ").split())

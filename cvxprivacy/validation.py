@@ -28,6 +28,7 @@ from cvxprivacy.exact import (
     short,
     unwritable,
 )
+from cvxprivacy.text import near
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -282,5 +283,7 @@ def present(name: Hashable, columns: Iterable[str], argument: str) -> None:
     """Refuse a column that is none of a table's."""
     names = list(columns)
     if str(name) not in names:
+        close = near(str(name), names)
         remedy = f"there are {', '.join(names)}"
+        remedy = f"did you mean {' or '.join(map(repr, close))}?" if close else remedy
         raise InputError(argument, f"no column {name!r}", remedy, value=name)

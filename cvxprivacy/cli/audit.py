@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cvxprivacy.cli import options as shared
-from cvxprivacy.cli.exits import arguments, say
+from cvxprivacy.cli.columns import column_of, columns_of
+from cvxprivacy.cli.exits import arguments, note_reading, say
 from cvxprivacy.cli.house import House
 from cvxprivacy.cli.outputs import described, refuse_unwritable, write_all
 from cvxprivacy.cli.recodings import mapping_files, resolved, stated
@@ -42,7 +43,7 @@ __all__ = ["audit"]
 @shared.leakage(
     "Measured beside information and the distances of t-closeness, several times if you like: "
     "hockey-stick:1.5, earth-mover, …  By default chi-squared, squared-hellinger, "
-    "guessing-probability, sibson:2, maximal-leakage-of."
+    "guessing-probability, sibson:2, maximal."
 )
 @shared.missing(
     "not counted",
@@ -122,10 +123,12 @@ def audit(
     targets = report_targets(report)
     paths = [path for path in (original, released) if path is not None]
     refuse_unwritable(targets, *paths, *mapping_files(options["recoding"]))
-    tables = [open_table(path, reading) for path in paths]
+    tables = [note_reading(open_table(path, reading)) for path in paths]
     settings = _settings(options, tables[0].header)
     weights = [] if settings["weights"] is None else [settings["weights"]]
     names = dict.fromkeys([*settings["sensitive"], *settings["key"], *weights])
+    for name in names:
+        _refuse_other_case(name, tables[-1])
     frames = [
         table.frame(
             [name for name in names if name in table.header],
@@ -169,6 +172,14 @@ def _estimated(
     return document | {"uniqueness": estimate.document()}, "\n".join([*lines, "", str(estimate)])
 
 
+def _refuse_other_case(name: str, table: Any) -> None:
+    """Refuse a table that lacks a column and has one that differs in case: it is not suppressed."""
+    alike = [n for n in table.header if n.strip().casefold() == name.strip().casefold()]
+    if alike and name not in alike:
+        problem = f"{table.path.name} has {alike[0]!r}, where the original has {name!r}"
+        raise InputError("RELEASED", problem, "call it the same in both tables", value=alike[0])
+
+
 def _settings(options: Mapping[str, Any], header: Sequence[str]) -> dict[str, Any]:
     """Return the arguments of the audit: the options, with columns that the table has."""
     from cvxprivacy.release.draws import Draws
@@ -178,10 +189,9 @@ def _settings(options: Mapping[str, Any], header: Sequence[str]) -> dict[str, An
     if options["seed"] is not None:  # it may be that of a release, and the intervals are published
         settings["seed"] = Draws(options["seed"]).generator("bootstrap")
     for role in ("sensitive", "key"):
-        settings[role] = shared.split_columns(options[role], header)
-        shared.refuse_unknown(f"--{role}", settings[role], header)
+        settings[role] = columns_of(options[role], header, f"--{role}")
     if settings["weights"] is not None:
-        shared.refuse_unknown("--weights", [settings["weights"]], header)
+        settings["weights"] = column_of(settings["weights"], header, "--weights")
     ordered: Any = False if options["unordered"] else options["ordered"]
     if isinstance(ordered, str):  # the values in their order, or none
         ordered = next(csv.reader([ordered])) or True

@@ -9,7 +9,8 @@ from typing import IO, Any
 import click
 
 from cvxprivacy.cli import options as shared
-from cvxprivacy.cli.exits import say
+from cvxprivacy.cli.columns import columns_of, refuse_unknown
+from cvxprivacy.cli.exits import note_reading, say
 from cvxprivacy.cli.outputs import Output, described, refuse_unwritable, write_all
 from cvxprivacy.errors import InputError
 
@@ -80,13 +81,16 @@ def compare(
         remedy = f"end it with one of {', '.join(PICTURES)}"
         raise InputError("--picture", f"{picture} is no kind of picture", remedy, value=picture)
     methods = _methods(method or (() if masked else DEFAULTS), settings["seed"])
-    opened = open_table(table, reading)
-    w, x = (shared.split_columns(texts, opened.header) for texts in (sensitive, key))
+    opened = note_reading(open_table(table, reading))
+    w, x = (
+        columns_of(texts, opened.header, option)
+        for option, texts in (("--sensitive", sensitive), ("--key", key))
+    )
     frame = _frame(opened, [*w, *x])
     for name, path in files:
         if name in methods:
             raise InputError("--masked", f"two curves are called {name!r}", "name another")
-        methods[name] = _frame(open_table(path, reading), x)
+        methods[name] = _frame(note_reading(open_table(path, reading)), x)
     result = compared(frame, methods, sensitive=w, key=x, **settings)
 
     def write_table(file: IO[str]) -> None:
@@ -161,10 +165,7 @@ def _methods(texts: Sequence[str], seed: int) -> dict[str, Any]:
 
 def _frame(opened: Any, names: Sequence[str]) -> Any:
     """Return columns of an opened table as a pandas frame."""
-    from cvxprivacy.validation import present
-
-    for name in names:
-        present(name, opened.header, opened.path.name)
+    refuse_unknown(opened.path.name, names, opened.header)
     frame = opened.frame(names)
     return frame if hasattr(frame, "set_axis") else frame.select(*names).df()
 

@@ -13,7 +13,7 @@ import os
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
@@ -21,8 +21,20 @@ from typing import IO, Any
 
 from cvxprivacy.errors import InputError
 
-__all__ = ["DelimitedTable", "EncodedText", "Spelling", "as_numbers", "marked"]
+__all__ = [
+    "CODES",
+    "DelimitedTable",
+    "EncodedText",
+    "Spelling",
+    "addresses",
+    "as_numbers",
+    "marked",
+]
 
+CODES = (  # of missing values, where a column is of numbers but for them
+    *("NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "Null", "null", "None", "none"),
+    *(".", "..", "-", "?", "*"),
+)
 CHUNK = 1 << 18  # bytes read, or characters written, at a time
 LONGEST = 1 << 26  # characters of a line
 NAMED = 10_000  # records whose names are looked at, where the header is one field short
@@ -42,7 +54,8 @@ class DelimitedTable:
 
     The first record with any text is the header.  A column without a name is called by its place,
     ``#1`` for the first; so is the first field of each record where the header is one field short,
-    as R's ``write.table`` leaves it.  A field is quoted as a whole, with each quote inside it
+    as R's ``write.table`` leaves it; of several with one name, each by its place among them,
+    ``note#1`` and ``note#2``.  A field is quoted as a whole, with each quote inside it
     doubled, or has no quote at all.  Lines end in LF, CRLF or CR, mixed at will.  A line of comment
     is no record and is copied, and so is a blank line; only in a table of one column, and between
     the header and a record, is it a record whose cell is empty.
@@ -61,7 +74,9 @@ class DelimitedTable:
     Attributes
     ----------
     header : list of str
-        Names of the columns.
+        What the columns are called.
+    titles : list of str
+        What stands in the header above each.
     remarks : list of str
         What is to be said of columns without names.
     comments : int
@@ -105,14 +120,12 @@ class DelimitedTable:
         except InputError:  # said when records are wanted: the columns may not be there, either
             first = []
         short = len(first) > len(names)  # by one field: else it is refused
-        self.header: list[str] = []
-        for i, column in enumerate([""] * short + names):
-            name = column or f"#{i + 1}"
-            if name in self.header:
-                line = 1 + self._before
-                problem = f"line {line}: column {i + 1} is the second that is named {name!r}"
-                raise self.text.error(problem, "make the names distinct")
-            self.header.append(name)
+        try:
+            self.header = addresses([""] * short + names)
+        except InputError as error:
+            line = 1 + self._before
+            raise self.text.error(f"line {line}: {error.problem}", error.remedy) from None
+        self.titles = [""] * short + names
         bare = [f"#{i + 1}" for i, column in enumerate(names) if not column and not short]
         self.remarks = [
             f"column {name[1:]} has no name, and is called {name} here" for name in bare
@@ -149,13 +162,17 @@ class DelimitedTable:
                     append(shared(fields[index], fields[index]))
         return columns
 
-    def spellings(self, names: Iterable[str]) -> dict[str, Spelling]:
+    def spellings(
+        self, names: Iterable[str], codes: Mapping[str, Sequence[str]] | None = None
+    ) -> dict[str, Spelling]:
         """Return how the cells of columns are written.
 
         Parameters
         ----------
         names : iterable of str
             The columns.
+        codes : mapping of str to sequence of str, optional
+            Texts of a missing cell in one column, besides those in all.
         """
         fields = {name: Counter[str]() for name in names}
         plan = [(self._index(name), counter) for name, counter in fields.items()]
@@ -165,7 +182,10 @@ class DelimitedTable:
             if pieces:
                 for index, counter in plan:
                     counter[pieces[index]] += 1
-        return {name: Spelling.of(counter, self.na) for name, counter in fields.items()}
+        return {
+            name: Spelling.of(counter, [*self.na, *(codes or {}).get(name, ())])
+            for name, counter in fields.items()
+        }
 
     def rewritten(
         self,
@@ -173,6 +193,7 @@ class DelimitedTable:
         *,
         keep: Sequence[bool] | None = None,
         spellings: Mapping[str, Spelling] | None = None,
+        without: Iterable[str] = (),
     ) -> Iterator[bytes]:
         """Yield the bytes of the file with new cells in some columns.
 
@@ -188,6 +209,9 @@ class DelimitedTable:
         spellings : mapping of str to Spelling, optional
             How cells of a column are written.  By default without quotes, a missing one as
             ``na[0]``.
+        without : iterable of str
+            Columns that are left out.  Where one column is left, blank lines are too: they would
+            be records of it.
         """
         spellings = spellings or {}
         usual = Spelling()
@@ -197,22 +221,31 @@ class DelimitedTable:
             (self._index(name), cells, self._forms(name, cells, spellings.get(name, usual)))
             for name, cells in replacements.items()
         ]
+        gone = {self._index(name) for name in without}
+        alone = len(self.header) - len(gone) == 1 < len(self.header)
         encoder = codecs.getincrementalencoder(self.text.codec)()
         records = self._records()
-        texts, length, count = [next(records)[0]], 0, 0
+        texts, length, count = [self._header_without(gone, *next(records))], 0, 0
         least = min((size for _, size in sizes), default=0)
         yield self.text.mark
         for raw, fields, pieces in records:
             text = raw
-            if sizes and fields:
+            if alone and not fields and not self._is_comment(raw):
+                continue
+            if (sizes or gone) and fields:
                 count += 1
-                if count > least or not (keep is None or keep[count - 1]):
+                if sizes and (count > least or not (keep is None or keep[count - 1])):
                     continue
                 written = ['""'] if pieces == [""] else pieces.copy()  # else the last may be blank
                 for index, cells, forms in plan:
                     cell = cells[count - 1]
                     written[index] = forms[cell]
+                if gone:
+                    written = [piece for i, piece in enumerate(written) if i not in gone]
+                    written = ['""'] if written == [""] else written
                 text = self.delimiter.join(written) + raw[len(raw.rstrip("\r\n")) :]
+                if self._is_comment(text):
+                    text = _quoted(written[0]) + text[len(written[0]) :]
             texts.append(text)
             length += len(text)
             if length > CHUNK:
@@ -223,6 +256,16 @@ class DelimitedTable:
                 remedy = "pass one per record, or run again if the file has changed"
                 raise self.text.error(f"{count} records, and {size} entries for {name}", remedy)
         yield encoder.encode("".join(texts), True)
+
+    def _header_without(
+        self, gone: Collection[int], text: str, fields: Sequence[str], pieces: Sequence[str]
+    ) -> str:
+        """Return what stands before the first record, less the names of columns left out."""
+        body = self.delimiter.join(pieces)
+        end = len(text.rstrip("\r\n"))
+        shift = len(self.header) - len(fields)  # by one where the header is one field short
+        kept = [piece for i, piece in enumerate(pieces) if i + shift not in gone]
+        return text[: end - len(body)] + self.delimiter.join(kept) + text[end:]
 
     def _forms(
         self, column: str, cells: Sequence[str | None], spelling: Spelling
@@ -329,6 +372,45 @@ class DelimitedTable:
 
     def _is_comment(self, line: str) -> bool:
         return self.comment is not None and line.startswith(self.comment)
+
+
+def addresses(titles: Sequence[str], *, fold: bool = False) -> list[str]:
+    """Return what each column is called: by its name, or what tells it from others of that name.
+
+    Parameters
+    ----------
+    titles : sequence of str
+        Names in the order of the columns; an empty one is none.
+    fold : bool
+        Whether names that differ in case alone are to be told apart, too.
+
+    Raises
+    ------
+    InputError
+        Where another column has the name that tells one from others.
+
+    Examples
+    --------
+    >>> addresses(["age", "note", "", "note"])
+    ['age', 'note#1', '#3', 'note#2']
+    >>> addresses(["k", "K"], fold=True)
+    ['k', 'K#2']
+    """
+    several, places, names = Counter(titles), Counter[str](), list[str]()
+    taken = Counter[str]()
+    for i, title in enumerate(titles):
+        name = title or f"#{i + 1}"
+        places[title] += 1
+        if title and several[title] > 1:
+            name = f"{title}#{places[title]}"
+        elif fold and taken[title.lower()]:
+            name = f"{title}#{taken[title.lower()] + 1}"
+        taken[title.lower()] += 1
+        if name in names:
+            problem = f"column {i + 1} is the second that is named {name!r}"
+            raise InputError("table", problem, "make the names distinct", value=name)
+        names.append(name)
+    return names
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from cvxprivacy.cli import options as shared
+from cvxprivacy.cli.columns import refuse_unknown
 from cvxprivacy.cli.options import stated_criterion
 from cvxprivacy.cli.table_files import in_memory
 from cvxprivacy.errors import InputError
@@ -45,7 +45,7 @@ def mended(
     if not schema.sensitive:
         problem = "the channel does not know which column is confidential"
         raise InputError("--ensure", problem, "pass one that `release --channel` kept")
-    shared.refuse_unknown("--ensure: the confidential column", schema.sensitive, opened.header)
+    refuse_unknown("--ensure: the confidential column", schema.sensitive, opened.header)
     weights = [] if schema.weights is None else [schema.weights]
     names = [*schema.columns, *weights, *([] if row_id is None else [row_id])]
     frame = in_memory(opened.frame(list(dict.fromkeys(names)), binned=list(schema.bins)))

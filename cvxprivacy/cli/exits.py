@@ -7,6 +7,7 @@ import json
 import os
 import re
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -19,7 +20,10 @@ from cvxprivacy.errors import (
     MissingPackageError,
 )
 
-__all__ = ["AS_JSON", "CODES", "FORCED", "Commands", "arguments", "say", "say_json", "wants_json"]
+__all__ = [
+    "AS_JSON", "CODES", "FORCED", "Commands", "arguments", "note", "note_reading", "notes", "say",
+    "say_json", "wants_json",
+]  # fmt: skip
 
 CODES = {
     "certified": 0,
@@ -31,7 +35,7 @@ CODES = {
     "internal": 70,
 }
 AS_JSON, FORCED = "cvxprivacy.json", "cvxprivacy.force"  # keys of the context's meta
-_TYPED = "cvxprivacy.arguments"  # likewise
+_TYPED, _NOTES = "cvxprivacy.arguments", "cvxprivacy.notes"  # likewise
 _SAME = ("sensitive", "key", "bins", "budget", "weights", "missing", "seed", "na", "delimiter",
          "decimal", "encoding", "sheet", "ordered", "reference", "bootstrap", "cells",
          "classes", "fraction", "draw", "comment")  # fmt: skip
@@ -91,6 +95,8 @@ class Commands(click.Group):
                 raise
             if wants_json():
                 say_json({"error": {"kind": kind, "message": message, **details}})
+            for line in notes():  # which may be why
+                click.echo(f"cvxprivacy: note: {line}", err=True)
             click.echo(f"cvxprivacy: {message}", err=True)
             sys.exit(CODES[kind])
 
@@ -135,8 +141,35 @@ def wants_json() -> bool:
     return bool(click.get_current_context().meta.get(AS_JSON))
 
 
+def note(line: str) -> None:
+    """Keep a line that the command says at its end, once, whether it succeeds or not."""
+    _noted().append(lambda: [line])
+
+
+def note_reading(table: Any) -> Any:
+    """Return an input, of which the command says at its end how it was read."""
+    _noted().append(lambda: table.notes)
+    return table
+
+
+def notes() -> list[str]:
+    """Return what is to be said of what was typed and read."""
+    return list(dict.fromkeys(line for lines in _noted() for line in lines()))
+
+
+def _noted() -> list[Callable[[], list[str]]]:
+    """Return what tells the lines: of a table they are known once it was read."""
+    context = click.get_current_context(silent=True)
+    kept: list[Callable[[], list[str]]] = []
+    return kept if context is None else context.meta.setdefault(_NOTES, kept)
+
+
 def say(document: dict[str, Any], text: str) -> None:
-    """Print a document if ``--json`` was given, else the text."""
+    """Print a document if ``--json`` was given, else the text; with what else is to be noted."""
+    more = [line for line in notes() if line not in document.get("notes", ())]
+    if more:
+        document = {**document, "notes": [*document.get("notes", ()), *more]}
+        text = "\n".join([text, *(f"note: {line}" for line in more)])
     if wants_json():
         say_json(document)
     else:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import gzip
 import os
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Any
 
-from cvxprivacy.cli.delimited import as_numbers
+from cvxprivacy.cli.delimited import CODES, as_numbers
 from cvxprivacy.errors import InputError, UnknownValueError, UnseenValueWarning
 from cvxprivacy.extras import nw, pd
 from cvxprivacy.tables.engines import python_values
@@ -40,6 +42,7 @@ NAMES = {
     "text": "text", "parquet": "Parquet", "excel": "Excel", "spss": "SPSS", "stata": "Stata",
     "sas": "SAS",
 }  # fmt: skip
+_MOST = 12  # columns that a note lists
 READ_ONLY = (".xlsm", ".xlsb", ".xls", ".ods", ".sas7bdat")
 UNCONVERTED = ("text", "parquet")  # written as what they were read from, and as nothing else
 
@@ -61,13 +64,47 @@ class FramedTable:
     decimal : str or None
         The decimal sign of numbers in text; None for a point, and for a refusal of a column
         that would be numbers with a comma.
+    titles : list of str
+        What stands above each column, an empty text where nothing does.
+    folds : bool
+        Whether names that differ in case alone are told apart by a number.
+    dropped : sequence of str
+        Columns that are not in the released table.
+    dropping : mapping
+        How these were asked for: ``drop`` or ``keep``, and columns.
+    codes : mapping of str to sequence of str, or None
+        Texts that are missing in one column, as it was read before; besides, the usual ones are
+        wherever a column is else of numbers.  None where the user said what is missing.
+    taken : dict of str to dict of str to int
+        Which of these were, by column, and how often.
     """
 
     path: Path
     header: list[str]
+    titles: list[str]
     size: int
     numbers: Sequence[str] | None = None
     decimal: str | None = None
+    folds = False
+    dropped: Sequence[str] = ()
+    dropping: Mapping[str, Sequence[str]] = MappingProxyType({})
+    codes: Mapping[str, Sequence[str]] | None = None
+    taken: dict[str, dict[str, int]]
+
+    @property
+    def notes(self) -> list[str]:
+        """What is to be said of how it was read: what was taken as missing, and how often."""
+        if not self.taken:
+            return []
+        listed = [
+            f"{name} ({', '.join(f'{code} {count:,}' for code, count in of_it.items())})"
+            for name, of_it in self.taken.items()
+        ]
+        text = ", ".join(listed[:_MOST]) + f" and {len(listed) - _MOST} more" * (
+            len(listed) > _MOST
+        )
+        return [f"{self.path.name}: taken as missing where a column is else of numbers: {text}; "
+                "--na says what is missing instead"]  # fmt: skip
 
     def frame(
         self,
@@ -94,8 +131,15 @@ class FramedTable:
     def _series(self, name: str, cells: Sequence[Any], numeric: bool) -> Any:
         """Return a column; one that has to be numeric is refused at its first other cell."""
         values: Any = None
+        usual = self.codes is not None and (numeric or self.numbers is None)
+        cells = self._without(cells, name, (self.codes or {}).get(name, ()))
         if numeric or self.numbers is None:
             values = self._numbers(cells, strict=not numeric)
+            codes = {*CODES}.intersection(cells) if values is None and usual else set()
+            if codes and {*cells} - codes - {None}:
+                fewer = [None if cell in codes else cell for cell in cells]
+                values = self._numbers(fewer, strict=not numeric)
+                cells = cells if values is None else self._without(cells, name, [*codes])
             if values is None:
                 self._refuse_comma(name, cells, numeric)
         if numeric and values is None:
@@ -108,6 +152,25 @@ class FramedTable:
             return pd.Series([None if c is None else str(c) for c in cells], dtype="str")
         integral = not any(isinstance(v, float) for v in values)
         return pd.Series(values, dtype="Int64" if integral else "Float64")
+
+    def _without(self, cells: Sequence[Any], name: str, codes: Sequence[str]) -> Sequence[Any]:
+        """Return cells without texts of missing ones, and note how many these were."""
+        counts = Counter(cell for cell in cells if cell in codes) if codes else Counter()
+        if not counts:
+            return cells
+        self.taken[name] = dict(counts)
+        return [None if cell in counts else cell for cell in cells]
+
+    def gaps(self, name: str) -> list[str]:
+        """Return the texts that were taken as missing in a column."""
+        return [*(self.codes or {}).get(name, ()), *self.taken.get(name, ())]
+
+    def _coded(self, names: Sequence[str]) -> dict[str, Any]:
+        """Return what is recorded of texts that are missing in one column."""
+        if self.codes is None:
+            return {}
+        codes = {name: list(dict.fromkeys(self.gaps(name))) for name in names}
+        return {"codes": {name: of_it for name, of_it in codes.items() if of_it}}
 
     def _numbers(self, cells: Sequence[Any], *, strict: bool) -> Any:
         """Return the numbers that all cells are, or None; those stored as numbers are."""

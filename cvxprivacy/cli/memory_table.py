@@ -16,6 +16,7 @@ from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import IO, Any
 
+from cvxprivacy.cli.delimited import addresses
 from cvxprivacy.cli.framed import (
     TABS,
     Columns,
@@ -26,7 +27,7 @@ from cvxprivacy.cli.framed import (
     format_of,
     packed,
 )
-from cvxprivacy.cli.sheet import Look, look_of, refuse_lost
+from cvxprivacy.cli.sheet import Look, look_of, refuse_lost, refuse_lost_of_ods
 from cvxprivacy.errors import InputError
 from cvxprivacy.extras import nw, required
 from cvxprivacy.tables.engines import python_values
@@ -92,15 +93,18 @@ class MemoryTable(FramedTable):
     ) -> None:
         self.path, self.cells = Path(path), dict(cells)
         self.header = list(self.cells)
+        self.titles = [self._title(name) for name in self.header]
         self.size = self.path.stat().st_size
         self.na = tuple(options.get("na", ("",)))
         self.numbers = options.get("numbers")
+        self.codes, self.taken = options.get("codes"), {}
         self.options, self.out, self.written = options, out, written
 
     def reading(self, names: Sequence[str], frame: Any) -> dict[str, Any]:
         """Return how these columns were read, to read another table likewise."""
         numbers = [n for n in names if frame[n].dtype.kind in "iuf"]
-        return {"format": self.format, "na": list(self.na), "numbers": numbers}
+        coded = self._coded(names)
+        return {"format": self.format, "na": list(self.na), "numbers": numbers, **coded}
 
     def columns(
         self, names: Sequence[str] | None = None, *, progress: Progress = None
@@ -134,11 +138,13 @@ class MemoryTable(FramedTable):
         else:
             shown = {}
             for name, cells in self.cells.items():
+                if name in self.dropped:
+                    continue
                 show = self._shown(name)
                 shown[name] = [show(v) for v in new.get(name) or [cells[i] for i in rows]]
             assert self.out is not None
             look = self._look(rows, new) if self.written == "excel" else None
-            titles = {name: "" if name in self.nameless else name for name in shown}
+            titles = {name: self._title(name) for name in shown}
             notes = _write_converted(file, self.out, shown, self.options, titles, look)
             notes = [*self.remarks, *notes, *self.left_behind()]
         if progress is not None:
@@ -174,6 +180,10 @@ class MemoryTable(FramedTable):
         """Columns without a name, which are called by their places."""
         return ()
 
+    def _title(self, name: str) -> str:
+        """Return what stands above a column."""
+        return name
+
     @property
     def remarks(self) -> list[str]:
         """What is to be said of columns without names."""
@@ -205,7 +215,7 @@ class Workbook(MemoryTable):
     ------
     InputError
         For a file that is no workbook, a sheet that is not there, several sheets to choose from,
-        columns of the same name, a formula without its value.
+        a formula without its value.
     """
 
     format = "excel"
@@ -241,6 +251,8 @@ class Workbook(MemoryTable):
         super().__init__(path, columns, options, out=out, written=written)
         if self.path.suffix.lower() in (".xlsx", ".xlsm"):
             refuse_lost(self.path, self.sheet)
+        elif self.path.suffix.lower() == ".ods":
+            refuse_lost_of_ods(self.path, self.sheet)
 
     def reading(self, names: Sequence[str], frame: Any) -> dict[str, Any]:
         """Return how these columns were read, to read another table likewise."""
@@ -251,14 +263,19 @@ class Workbook(MemoryTable):
         """Columns without a name, which are called by their places."""
         return [name for name, title in self._titles.items() if plain(title) is None]
 
+    def _title(self, name: str) -> str:
+        """Return what stands above a column, which others may have above them, too."""
+        return str(_textual(self._titles[name])) if plain(self._titles[name]) is not None else ""
+
     def _look(self, places: Sequence[int], new: Columns) -> Look:
         """Return how the sheet looks, of these records; of released columns as most cells do."""
+        names = [name for name in self.header if name not in self.dropped]
+        titles = [self._titles[name] for name in names]
         if self.path.suffix.lower() not in (".xlsx", ".xlsm"):
-            return Look(self.sheet, list(self._titles.values()))
+            return Look(self.sheet, titles)
         rows = [self._down[0], *(self._down[1 + i] for i in places)]
-        look = look_of(self.path, self.sheet, rows, list(self._across.values()))
-        released = [name in new for name in self._titles]
-        return look.of(list(self._titles.values()), released, len(places))
+        look = look_of(self.path, self.sheet, rows, [self._across[name] for name in names])
+        return look.of(titles, [name in new for name in names], len(places))
 
     @staticmethod
     def _chosen(
@@ -292,16 +309,15 @@ class Workbook(MemoryTable):
         filled = [i for i, row in enumerate(records) if alone or any(v != "" for v in row)]
         records = [records[i] for i in filled]
         self._down = [top, *(top + 1 + i for i in filled)]
+        try:
+            names = addresses(["" if plain(t) is None else str(plain(t)) for t in header])
+        except InputError as error:
+            raise InputError("table", f"{path}: {error.problem}", error.remedy) from None
         columns: dict[str, list[Any]] = {}
-        for i, title in enumerate(header):
+        for i, (name, title) in enumerate(zip(names, header, strict=True)):
             cells = [None if row[i] == "" else row[i] for row in records]
-            name = plain(title)
-            if name is None and all(cell is None for cell in cells):
+            if plain(title) is None and all(cell is None for cell in cells):
                 continue
-            name = f"#{i + 1}" if name is None else str(name)
-            if name in columns:
-                problem = f"{path}: column {i + 1} is the second that is named {name!r}"
-                raise InputError("table", problem, "make the names distinct")
             columns[name], self._titles[name], self._across[name] = cells, title, left + i
         return columns
 

@@ -12,15 +12,16 @@ import click
 import numpy as np
 from click.core import ParameterSource
 
-from cvxprivacy.cli.exits import CODES, say
+from cvxprivacy.cli.columns import columns_of, leave_out, remarks_on_dropped
+from cvxprivacy.cli.exits import CODES, note_reading, say
 from cvxprivacy.cli.house import House
-from cvxprivacy.cli.options import refuse_unknown, split_columns
 from cvxprivacy.cli.outputs import Output, described, progress, refuse_unwritable, steps, write_all
 from cvxprivacy.cli.report import proved
 from cvxprivacy.cli.table_files import TextTable, open_table
 from cvxprivacy.errors import InputError
 from cvxprivacy.formulations.quadratic_gaussian import QuadraticGaussian
 from cvxprivacy.model.gaussian import GaussianSource
+from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.validation import number
 
 __all__ = ["release_noise"]
@@ -53,10 +54,13 @@ def release_noise(
     targets = {name: options[name] for name in ("out", "certificate")}
     refuse_unwritable(targets, table)
     share = _share(options["budget"])
-    opened = open_table(table, reading, out=targets["out"])
-    columns = {role: split_columns(options[role], opened.header) for role in ("sensitive", "key")}
-    for role, names in columns.items():
-        refuse_unknown(f"--{role}", names, opened.header)
+    opened = note_reading(open_table(table, reading, out=targets["out"]))
+    columns = {
+        role: columns_of(options[role], opened.header, f"--{role}") for role in ("sensitive", "key")
+    }
+    used = [*columns["key"], *columns["sensitive"]]
+    drop, keep = options["drop"] or None, options["keep_columns"] or None
+    leave_out(opened, drop, keep, key=columns["key"], used=used)
     frame = _numbers(opened, [*columns["sensitive"], *columns["key"]])
     key = columns["key"]
     source = GaussianSource.from_table(
@@ -86,7 +90,10 @@ def release_noise(
     )
     document = {"table": table, "records": source.records, **proved(solution), "errors": errors,
                 "files": {n: p for n, p in targets.items() if p}}  # fmt: skip
-    document["notes"] = [*document["notes"], *_CAVEATS, *results.get("out", ())]
+    gone = remarks_on_dropped(opened, TableSchema(tuple(key), tuple(columns["sensitive"])))
+    document["notes"] = [*document["notes"], *_CAVEATS, *results.get("out", ()), *gone]
+    if opened.dropped:
+        document["columns_dropped"] = list(opened.dropped)
     bare = [name for name, error in errors.items() if error["share"] < LITTLE]
     if bare:
         document["notes"].append(

@@ -11,8 +11,11 @@ from typing import Any
 
 import click
 
+from cvxprivacy.cli.columns import column_of
+from cvxprivacy.cli.delimited import CODES
 from cvxprivacy.cli.exits import AS_JSON, FORCED
 from cvxprivacy.errors import InputError
+from cvxprivacy.text import named, near
 
 LEVEL = 0.95  # of the bound on the population's risk, unless another is typed
 
@@ -202,8 +205,9 @@ def reads_tables(command: Command) -> Command:
     )
     @click.option("--sheet", metavar="NAME", help="Of a workbook that has several.")
     @click.option("--na", multiple=True, metavar="TEXT",
-                  help="Text of a missing cell; by default the empty one.  May be given several "
-                  "times.")  # fmt: skip
+                  help="Text of a missing cell, several times if you like.  By default the empty "
+                  "one; and, where a column is of numbers but for them, each of "
+                  f"{' '.join(CODES)}, which is said.")  # fmt: skip
     @wraps(command)
     def run(*, delimiter: str | None, na: Any, **options: Any) -> Any:
         if delimiter in ("tab", "\\t"):
@@ -213,6 +217,22 @@ def reads_tables(command: Command) -> Command:
         return command(reading=reading, **options)
 
     return run
+
+
+def leaves_out(purpose: str) -> Decorator:
+    """Add the options for columns that are not in the released table."""
+
+    def added(command: Command) -> Command:
+        command = click.option(
+            "--keep-columns",
+            multiple=True,
+            metavar="COLUMN[,…]",
+            help="The only other columns in the released table, besides the key, the confidential "
+            "columns and the weights.",
+        )(command)
+        return click.option("--drop", multiple=True, metavar="COLUMN[,…]", help=purpose)(command)
+
+    return added
 
 
 def criterion(metavar: str, purpose: str) -> Decorator:
@@ -260,9 +280,13 @@ def criteria_of(texts: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
     for text in texts:
         name, _sign, value = text.partition("=")
         value, _sign, measure = value.partition(":")
-        if name not in parameters:
-            remedy = f"use one of {', '.join(parameters)}, or `cvxprivacy solve` for others"
-            raise InputError("--criterion", f"{name!r} is unknown", remedy, value=name)
+        try:
+            name = named(name, "--criterion", dict.fromkeys(parameters, ()), "criterion")
+        except InputError as error:
+            remedy = error.remedy
+            if not near(name, parameters):
+                remedy += ", or `cvxprivacy solve` for others"
+            raise InputError("--criterion", f"{name!r} is unknown", remedy, value=name) from None
         remedy = f"write {name}=NUMBER" if parameters[name] else f"write {name}"
         if bool(parameters[name]) != bool(value):
             raise InputError("--criterion", f"{text!r}", remedy, value=text)
@@ -286,7 +310,7 @@ def _measured(kind: Any, measure: str, text: str) -> dict[str, Any]:
     """Return the argument that NUMBER:MEASURE adds: a distance, or a measure of leakage."""
     parameters = inspect.signature(kind).parameters
     if measure and "distance" in parameters:
-        return {"distance": measure}
+        return {"distance": kind(1, measure).distance}  # by its usual name
     if measure and "leakage" in parameters:
         return {"leakage": leakage_of(measure, "--criterion")}
     missing = "leakage" in parameters and parameters["leakage"].default is inspect.Parameter.empty
@@ -315,60 +339,13 @@ def stated_criterion(data: Mapping[str, Any]) -> Any:
     return getattr(criteria, data["kind"])(**arguments)
 
 
-def measures_of_leakage() -> dict[str, tuple[str, list[str]]]:
-    """Return the class of each measure by the name that is typed, and the numbers it needs."""
-    from cvxprivacy import leakage
-
-    measures: dict[str, tuple[str, list[str]]] = {}
-    for name, measure in leakage.MEASURES.items():
-        if name in ("Gain", "FInformation"):  # whose tables are no number
-            continue
-        arguments = inspect.signature(measure).parameters.values()
-        needed = [a.name for a in arguments if a.default is a.empty]
-        measures[re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()] = name, needed
-    return measures
-
-
 def leakage_of(text: str, option: str) -> dict[str, Any]:
     """Return what a problem file says of a measure NAME, or NAME:NUMBER (hockey-stick:1.5)."""
-    measures = measures_of_leakage()
-    name, _sign, number = text.partition(":")
-    if name not in measures:
-        remedy = f"use one of {', '.join(measures)}"
-        raise InputError(option, f"{name!r} is no measure of leakage", remedy, value=name)
-    kind, needed = measures[name]
-    remedy = f"write {name}:NUMBER" if needed else f"write {name}"
-    if bool(needed) != bool(number):
-        raise InputError(option, f"{text!r}", remedy, value=text)
-    try:
-        data = {"kind": kind, **({needed[0]: float(number)} if needed else {})}
-        stated_leakage(data)
-    except InputError as error:
-        problem = f"{error.argument} of {name}: {error.problem}"
-        raise InputError(option, problem, error.remedy, value=text) from None
-    except ValueError:
-        raise InputError(option, f"{number!r} of {name}", remedy, value=number) from None
-    return data
+    from cvxprivacy.leakage.base import measure_of
 
-
-def split_columns(texts: Sequence[str], header: Sequence[str]) -> list[str]:
-    """Split at commas, except where a column's name has one."""
-    names: list[str] = []
-    for text in texts:
-        names += [text] if text in header else [part.strip() for part in text.split(",")]
-    return names
-
-
-def refuse_unknown(
-    option: str, names: Sequence[str], header: Sequence[str], what: str = "column"
-) -> None:
-    """Refuse the first column that is not there."""
-    for name in names:
-        if name not in header:
-            remedy = f"use one of {', '.join(map(repr, header))}"
-            if len(header) == 1 and any(mark in header[0] for mark in ",;\t|"):
-                remedy += ", or pass another --delimiter"
-            raise InputError(option, f"no {what} {name!r}", remedy, value=name)
+    kind, number = type(measure_of(text, option)), text.partition(":")[2]
+    needed = [n for n, p in inspect.signature(kind).parameters.items() if p.default is p.empty]
+    return {"kind": kind.__name__, **({needed[0]: float(number)} if needed else {})}
 
 
 def name_and_value(text: str, option: str, example: str) -> tuple[str, str]:
@@ -401,7 +378,7 @@ def pairs(
             name = name if name in header else name.strip()
             if not sign or not name or not value.strip():
                 raise InputError(option, f"{part!r}", f"write it like {example}", value=part)
-            refuse_unknown(option, [name], header, what)
+            name = column_of(name, header, option, what)
             if name in values:
                 raise InputError(option, f"{name!r} twice", "say it once", value=name)
             values[name] = value.strip()
@@ -427,17 +404,22 @@ def measures_of(
     texts: Sequence[str], columns: Sequence[str]
 ) -> tuple[dict[str, str], dict[str, float]]:
     """Return measures and weights of key columns, written COLUMN=KIND or COLUMN=WEIGHT*KIND."""
+    from cvxprivacy.model.attributes import NAMES
+
     kinds: dict[str, str] = {}
     weights: dict[str, float] = {}
-    if [text.strip() for text in texts] == ["hamming"] and "hamming" not in columns:
+    if [text.strip().lower() for text in texts] == ["hamming"] and "hamming" not in columns:
         return kinds, weights  # a record counts once if anything changed
     number = r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+"
     for name, kind in pairs(texts, columns, "--distortion", "age=ordinal", "key column").items():
-        match = re.fullmatch(rf"(?:({number})\*)?(\w+)", kind)
+        match = re.fullmatch(rf"(?:({number})\*)?(\w[\w -]*)", kind)
         if match is None:
             remedy = "write it like age=ordinal or age=2*ordinal"
             raise InputError("--distortion", f"{kind!r} for {name!r}", remedy, value=kind)
-        weights[name], kinds[name] = float(match[1] or 1), match[2]
+        what = f"distortion, for {name!r}"
+        weights[name], kinds[name] = (
+            float(match[1] or 1), named(match[2], "--distortion", NAMES, what)
+        )  # fmt: skip
     return kinds, weights
 
 

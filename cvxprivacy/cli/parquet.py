@@ -10,11 +10,13 @@ import glob
 import io
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Any
 
+from cvxprivacy.cli.delimited import addresses
 from cvxprivacy.cli.framed import Columns, Keep, Progress, applied
 from cvxprivacy.errors import InputError
 from cvxprivacy.extras import required
@@ -36,6 +38,11 @@ def in_memory(frame: Any) -> Any:
 class ParquetTable:
     """A Parquet file, counted by DuckDB and streamed through in Arrow batches."""
 
+    notes: tuple[str, ...] = ()  # its types say which cells are missing
+    folds = True  # as DuckDB does not tell names apart that differ in case alone
+    dropped: Sequence[str] = ()  # columns that are not in the released table
+    dropping: Mapping[str, Sequence[str]] = MappingProxyType({})  # how these were asked for
+
     def __init__(self, path: str | os.PathLike[str]) -> None:
         duckdb, pa = (required(name, "engines", "Parquet") for name in ("duckdb", "pyarrow"))
         import pyarrow.parquet as pq
@@ -54,6 +61,13 @@ class ParquetTable:
             reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
             remedy = "pass a Parquet file that can be read"
             raise InputError("table", f"{os.fspath(path)!r}: {reason}", remedy) from None
+        self.titles: list[str] = self.file.schema_arrow.names
+        names = addresses(self.titles, fold=self.folds)
+        if names != self.relation.columns:
+            pairs = zip(self.relation.columns, names, strict=True)  # DuckDB has others for twins
+            self.relation = self.relation.project(
+                ", ".join(f"{_quoted(old)} AS {_quoted(new)}" for old, new in pairs)
+            )
         self.header: list[str] = list(self.relation.columns)
 
     def reading(self, names: Sequence[str], frame: Any) -> dict[str, Any]:
@@ -199,8 +213,11 @@ class _Released:
                 field = _without_extension(field)
             nullable = field.nullable or values.null_count > 0
             fields[self.places[name]] = field.with_type(kind).with_nullable(nullable)
-        metadata = _metadata(original.metadata, changed, dropped=dropped)
-        self.schema = pa.schema(fields, metadata)
+        gone = {table.header.index(name) for name in table.dropped}
+        self.kept = [i for i in range(len(fields)) if i not in gone]
+        names = {fields[i].name for i in gone} - {fields[i].name for i in self.kept}
+        metadata = _metadata(original.metadata, changed, names, dropped=dropped)
+        self.schema = pa.schema([fields[i] for i in self.kept], metadata)
         self.notes = notes
 
     def write(
@@ -242,9 +259,9 @@ class _Released:
         batch = batch if kept is None else batch.filter(kept)
         columns = list(batch.columns)
         for name, place in self.places.items():
-            kind = self.schema.field(place).type
+            kind = self.schema.field(self.kept.index(place)).type
             columns[place] = _cast(new[name], kind, self.dictionaries.get(name))
-        return pa.Table.from_arrays(columns, schema=self.schema)
+        return pa.Table.from_arrays([columns[i] for i in self.kept], schema=self.schema)
 
     def _flush(self, writer: Any, held: list[Any]) -> None:
         """Write records as one row group, and forget them."""
@@ -271,7 +288,10 @@ class _Released:
         import pyarrow.parquet as pq
 
         metadata = self.file.metadata
-        leaves = [self.file.schema.column(i) for i in range(metadata.num_columns)]
+        paths = [self.file.schema.column(i).path for i in range(metadata.num_columns)]
+        here = {*self.schema.names}
+        places = [i for i, p in enumerate(paths) if {p, p.partition(".")[0]} & here]
+        leaves = [self.file.schema.column(i) for i in places]
         moments = {
             leaf.physical_type for leaf in leaves
             if leaf.physical_type == "INT96" or leaf.logical_type.type == "TIMESTAMP"
@@ -302,7 +322,7 @@ class _Released:
             ]
             if metadata.num_row_groups:
                 first = metadata.row_group(0)
-                codecs = [first.column(i).compression for i in range(len(paths))]
+                codecs = [first.column(i).compression for i in places]
                 names = {"UNCOMPRESSED": "NONE", "UNKNOWN": "LZ4"}  # of Hadoop, which framed it
                 listed = {path: names.get(c, c) for path, c in zip(paths, codecs, strict=True)}
                 several = len(set(listed.values())) > 1
@@ -396,7 +416,11 @@ def _outdated(metadata: Mapping[bytes, bytes], name: str) -> list[str]:
 
 
 def _metadata(
-    metadata: Mapping[bytes, bytes] | None, changed: Mapping[str, Any], *, dropped: bool
+    metadata: Mapping[bytes, bytes] | None,
+    changed: Mapping[str, Any],
+    gone: Collection[str],
+    *,
+    dropped: bool,
 ) -> dict[bytes, bytes] | None:
     """Return a schema's metadata, its part for pandas with what has changed.
 
@@ -404,6 +428,8 @@ def _metadata(
     ----------
     changed : mapping of str to pyarrow.Array
         Columns of another type, or other categories, with their values.
+    gone : collection of str
+        Columns that are left out.
     dropped : bool
         Whether records were left out: an index that counts them is then none.
     """
@@ -414,6 +440,14 @@ def _metadata(
         return metadata or None
     try:
         described = json.loads(metadata[b"pandas"])
+        described["columns"] = [
+            entry
+            for entry in described["columns"]
+            if entry.get("field_name", entry["name"]) not in gone
+        ]
+        described["index_columns"] = [
+            i for i in described["index_columns"] if not isinstance(i, str) or i not in gone
+        ]
         for entry in described["columns"]:
             name = entry.get("field_name", entry["name"])
             if name in changed:

@@ -67,7 +67,8 @@ costs to withhold a value.
 ``[[criteria]]`` is a ``kind``, any class of ``cvxprivacy.criteria``, with its arguments:
 ``ForbiddenMoves`` with ``mask = [[false, true], …]``, ``PreserveMean`` with ``values``, numbers
 in the order of the letters or a table of letter to number.  ``leakage``, of criteria and of
-formulations that take one, is a ``kind`` of ``cvxprivacy.leakage`` with its own, and so is the
+formulations that take one, is a name (``leakage = "tv"``, ``"hockey-stick:1.5"``) or a ``kind`` of
+``cvxprivacy.leakage`` with its own arguments, and so is the
 ``utility`` of a ``MostUsefulRelease``.
 
 ``[solve]`` holds arguments of ``solve``: ``method``, ``solver``, ``accuracy``,
@@ -100,6 +101,7 @@ from cvxprivacy.formulations.equivocation import RateDistortionEquivocation
 from cvxprivacy.formulations.minimum_distortion import MinimumDistortion
 from cvxprivacy.formulations.most_useful import MostUsefulRelease
 from cvxprivacy.formulations.privacy_distortion import PrivacyDistortion
+from cvxprivacy.leakage.base import measure_of
 from cvxprivacy.model import distortion
 from cvxprivacy.model.attributes import per_attribute
 from cvxprivacy.model.discrete import DiscreteSource
@@ -113,8 +115,8 @@ FORMULATIONS = (
 )
 _SECTIONS = {"source": "Mapping", "distortion": "Mapping", "criteria": "Sequence[Mapping]"}
 _SECTIONS |= {
-    "leakage": "Mapping",
-    "utility": "Mapping",
+    "leakage": "str | Mapping",
+    "utility": "str | Mapping",
     "laws": "Sequence[Mapping]",
     "after": "str | Sequence[str]",
 }
@@ -305,8 +307,13 @@ class _Reader(TomlFile):
         return self.call(kind, ("criteria", i), arguments)
 
     def leakage(self, keys: Keys, table: Any) -> Any:
-        """Return the measure of leakage that a table states."""
-        self.typed(keys, table, "Mapping")
+        """Return the measure of leakage that a table states, or a text names."""
+        self.typed(keys, table, "str | Mapping")
+        if isinstance(table, str):
+            try:
+                return measure_of(table, "")
+            except InputError as error:
+                raise self.located(keys, error) from error.__cause__
         kind = self.chosen((*keys, "kind"), table.get("kind"), leakage.MEASURES)
         return self.call(kind, keys, {k: v for k, v in table.items() if k != "kind"})
 

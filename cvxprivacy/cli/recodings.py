@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cvxprivacy.cli.options import pairs, refuse_unknown
+from cvxprivacy.cli.columns import refuse_unknown
+from cvxprivacy.cli.options import pairs
 from cvxprivacy.errors import InputError
 
 if TYPE_CHECKING:

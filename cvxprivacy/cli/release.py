@@ -5,14 +5,16 @@ The help of ``release`` ends with everything that its options may ask for, with 
 
 from __future__ import annotations
 
+import inspect
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
 
 from cvxprivacy.cli import options as shared
-from cvxprivacy.cli.exits import say
+from cvxprivacy.cli.columns import column_of, leave_out, remarks_on_dropped
+from cvxprivacy.cli.exits import note_reading, say
 from cvxprivacy.cli.outputs import refuse_unwritable, write_all
 from cvxprivacy.errors import InputError
 
@@ -42,7 +44,7 @@ class Catalogued(click.Command):
         sections = {
             "Criteria (W the confidential column, X the key)": _criteria(),
             "Measures of leakage (pure numbers, but for information)": _leakages(),
-            "Distortions of a key column (age=ordinal)": iter(DISTORTIONS.items()),
+            "Distortions of a key column (age=ordinal)": _distortions(),
         }
         for title, entries in sections.items():
             with formatter.section(title):
@@ -147,6 +149,9 @@ class Catalogued(click.Command):
     metavar="PATH",
 )
 @shared.report
+@shared.leaves_out(
+    "Columns that are not in the released table, such as names; the confidential one may be, too."
+)
 @click.option(
     "--untouched/--no-untouched",
     default=True,
@@ -229,6 +234,10 @@ def release(
     "change, and if no merging helps the exit code is 3.  It needs the confidential column.",
 )
 @shared.criterion("NAME[=NUMBER[:MEASURE]]", "What the table must satisfy, as of `release`.")
+@shared.leaves_out(
+    "Columns that are not in the released table, besides those that the first release left out; "
+    "--keep-columns says anew which stay."
+)
 @shared.units
 @shared.as_json()
 @shared.force
@@ -237,7 +246,8 @@ def release(
 def apply(
     channel: str, table: str, out: str, reading: dict[str, Any], seed: int,
     row_id: str | None, draw: str, ensure: str | None,
-    criterion: list[tuple[str, dict[str, Any]]], units: str,
+    criterion: list[tuple[str, dict[str, Any]]], units: str, drop: Sequence[str],
+    keep_columns: Sequence[str],
 ) -> None:  # fmt: skip
     """Send TABLE through a CHANNEL that `release --channel` kept: next month's table.
 
@@ -259,7 +269,9 @@ def apply(
     if kept.schema is None:
         problem = "the channel does not know a table's columns"
         raise InputError("channel", problem, "pass one that `release --channel` kept")
-    opened = open_table(table, reading, recorded=kept.schema.reading, out=out)
+    opened = note_reading(open_table(table, reading, recorded=kept.schema.reading, out=out))
+    row_id = row_id and column_of(row_id, opened.header, "--row-id")
+    _leave_out(opened, kept.schema, drop, keep_columns, row_id)
     if kept.schema.earlier:
         problem = "it draws with the letters of earlier releases, which this command does not read"
         raise InputError("channel", problem, "run `cvxprivacy release --after` again")
@@ -280,10 +292,33 @@ def apply(
         kept, facts, lines = mended(kept, opened, criterion, seed, row_id, draw, units)
         unchecked = [DECIDED]
     drawn = write_all([released_output(opened, kept, out, used, seed, row_id, draw)])["out"]
-    drawn["notes"] = [*drawn["notes"], *merged, *unchecked]
+    gone = remarks_on_dropped(opened, kept.schema, row_id)
+    drawn["notes"] = [*drawn["notes"], *merged, *unchecked, *gone]
+    if opened.dropped:
+        drawn["columns_dropped"] = list(opened.dropped)
     notes = [f"note: {note}" for note in drawn["notes"]]
     text = "\n".join([f"{out}: {records_drawn(drawn)}", *lines, *notes])
     say({"table": table, "channel": channel, "out": out, **drawn, **facts}, text)
+
+
+def _leave_out(
+    opened: Any, schema: Any, drop: Sequence[str], keep: Sequence[str], row_id: str | None
+) -> None:
+    """Settle the columns that a later table is released without.
+
+    They are those that the first one was, and those of ``drop``; or all but those of ``keep``.
+    """
+    weights = [] if schema.weights is None else [schema.weights]
+    used = [*schema.key, *schema.sensitive, *weights]
+    how: dict[str, Any] = {"key": schema.key, "used": used, "row_id": row_id}
+    if keep:
+        leave_out(opened, drop or None, keep, **how)
+        return
+    recorded = {rule: schema.reading.get(rule) for rule in ("drop", "keep")}
+    there = {k: of and [n for n in of if n in opened.header] for k, of in recorded.items()}
+    leave_out(opened, there["drop"], there["keep"], **how)
+    if drop:
+        leave_out(opened, [*opened.dropped, *drop], None, **how)
 
 
 # ---- everything that may be asked for ----------------------------------------------------
@@ -304,11 +339,21 @@ def _criteria() -> Iterator[tuple[str, str]]:
         yield typed, (words.asks if complete else f"{words.asks} [{words.unit}]") + alone
 
 
+def _distortions() -> Iterator[tuple[str, str]]:
+    """Yield each distortion as it is typed, with what it means."""
+    from cvxprivacy.model.attributes import NAMES
+
+    for name, words in DISTORTIONS.items():
+        yield name, f"{words} (also {', '.join(NAMES[name])})"
+
+
 def _leakages() -> Iterator[tuple[str, str]]:
     """Yield each measure of leakage as it is typed, with what it means."""
-    from cvxprivacy.cli.options import measures_of_leakage
     from cvxprivacy.leakage import MEASURES
+    from cvxprivacy.leakage.base import NAMES
 
-    for typed, (kind, needed) in measures_of_leakage().items():
+    for kind, (typed, *also) in NAMES.items():
+        parameters = inspect.signature(MEASURES[kind]).parameters.values()
+        needed = [p.name for p in parameters if p.default is p.empty]
         name = f"{typed}:{needed[0].upper()}" if needed else typed
-        yield name, MEASURES[kind].meaning
+        yield name, MEASURES[kind].meaning + f" (also {', '.join(also)})" * bool(also)

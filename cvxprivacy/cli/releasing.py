@@ -11,9 +11,10 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from cvxprivacy.cli import options as shared
+from cvxprivacy.cli.columns import column_of, leave_out, remarks_on_dropped
 from cvxprivacy.cli.dossier import report_outputs, report_targets
 from cvxprivacy.cli.dossier.provenance import Asked, Kept
-from cvxprivacy.cli.exits import CODES, arguments
+from cvxprivacy.cli.exits import CODES, arguments, note_reading, notes
 from cvxprivacy.cli.house import House
 from cvxprivacy.cli.outputs import Output, progress, refuse_unwritable, steps, write_all
 from cvxprivacy.cli.recodings import chosen, mapping_files, recoded, recoded_text
@@ -31,6 +32,7 @@ from cvxprivacy.cli.statement import (
     problem_data,
     problem_of,
     problem_text,
+    role_columns,
     source_of,
     too_many,
 )
@@ -125,10 +127,16 @@ class Releasing:
     def count(self) -> None:
         """Read and count the table, and state the problem."""
         options = self.options
-        self.opened = open_table(self.table, self.reading, out=self.targets["out"])
+        self.opened = note_reading(open_table(self.table, self.reading, out=self.targets["out"]))
         if self.row_id is not None:
-            shared.refuse_unknown("--row-id", [self.row_id], self.opened.header)
+            self.row_id = column_of(self.row_id, self.opened.header, "--row-id")
         self.data, choice = problem_data(options, self.opened.header), None
+        counting = self.data["source"]
+        roles = [n for role in role_columns(counting).values() for n in role]
+        leave_out(
+            self.opened, options["drop"] or None, options["keep_columns"] or None,
+            key=counting["key"], used=roles, row_id=self.row_id,
+        )  # fmt: skip
         if options["cells"] is not None:
             self.data["source"], choice = chosen(self.opened, self.data["source"], options["cells"])
         with progress(self.opened.size, f"reading {Path(self.table).name}") as read:
@@ -250,7 +258,7 @@ class Releasing:
         counts = self.kept.results.get("out", {})
         facts = report(
             self.table, self.source, self.solution, counts, self.targets, self.law,
-            getattr(self.problem, "leakage", None),
+            getattr(self.problem, "leakage", None), dropped=self.opened.dropped,
         )  # fmt: skip
         facts = with_checks(facts, self.checks, self.solution, self.source, self.drawn)
         stated = ("encoder", "distortion", "budget", "criteria")  # for who counts again
@@ -266,6 +274,8 @@ class Releasing:
             )
             facts["draw"], facts["notes"] = "balanced", [*facts["notes"], words]
         facts = self._completed(with_copied(facts, self.source, self.copied))
+        more = [*remarks_on_dropped(self.opened, self.schema, self.row_id), *notes()]
+        facts["notes"] = list(dict.fromkeys([*facts["notes"], *more]))
         return _population_facts(facts, self.population)
 
     def _completed(self, facts: dict[str, Any]) -> dict[str, Any]:
@@ -299,12 +309,13 @@ class Releasing:
         from cvxprivacy.microdata.untouched import surveyed
 
         sample = Sample.of(self.frame, self.schema)
-        copied = [sample.column(name) for name in sample.copied]
+        copied = [sample.column(n) for n in sample.copied if n not in self.opened.dropped]
         with progress(len(copied), "other columns") as counted:
             leaks = surveyed(sample, copied, units=self.options["units"], progress=counted)
         with progress(1 + len(self.schema.key), "other columns, together") as judged:
             learn = bool(self.reports)  # a board is told, who waits at a terminal is not kept
             how: dict[str, Any] = {"learn": learn, "progress": judged}
+            how["hidden"] = self.opened.dropped
             return leaks, Combined.of(sample, copied, leaks, channel, **how)
 
 

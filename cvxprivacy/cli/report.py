@@ -14,7 +14,7 @@ from cvxprivacy.microdata.untouched import advised
 from cvxprivacy.model.information import bias_in_words, mutual_information
 from cvxprivacy.results.price import Price
 from cvxprivacy.tables.nearness import orders_of
-from cvxprivacy.text import upwards
+from cvxprivacy.text import cells, upwards
 from cvxprivacy_verifier.wording import many
 
 if TYPE_CHECKING:
@@ -81,8 +81,13 @@ def report(
     targets: Mapping[str, str | None],
     law: ReleasedLaw,
     leakage: Leakage | None = None,
+    *,
+    dropped: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Return the facts of a release: ``drawn`` is empty if no table was written."""
+    """Return the facts of a release: ``drawn`` is empty if no table was written.
+
+    ``dropped`` are columns that are not in the released table.
+    """
     units, other = solution.units, _in_another_measure(source, solution, law, leakage)
     # of the certificate where that is of this law: it has more digits than a sum of floats
     after = _information_after(solution) if law.proved else law.risk
@@ -113,11 +118,12 @@ def report(
         },
         "released": {name: count for name, count in drawn.items() if name != "notes"},
         "files": {name: path for name, path in targets.items() if path},
+        **({"columns_dropped": list(dropped)} if dropped else {}),
         "notes": [
             *solution.notes,
             *source.noted(units=units),
             *drawn.get("notes", ()),
-            *_warnings(source, solution, other),
+            *_warnings(source, solution, other, dropped),
         ],
     }
 
@@ -146,7 +152,9 @@ def _information_after(solution: Solution) -> float:
     return float(solution.terms["information" if "information" in solution.terms else "risk"])
 
 
-def _warnings(source: DiscreteSource, solution: Solution, other: Mapping[str, Any]) -> list[str]:
+def _warnings(
+    source: DiscreteSource, solution: Solution, other: Mapping[str, Any], dropped: Sequence[str]
+) -> list[str]:
     """Return what makes the release idle."""
     notes, (w, x) = [], source.names[:2]
     if source.information(units=solution.units) == 0:
@@ -157,7 +165,8 @@ def _warnings(source: DiscreteSource, solution: Solution, other: Mapping[str, An
             "does: nothing needs to be changed"
         )
     assert source.schema is not None
-    banded = [name for name in source.schema.sensitive if name in source.schema.bins]
+    copied = [name for name in source.schema.sensitive if name not in dropped]
+    banded = [name for name in copied if name in source.schema.bins]
     if banded:
         notes.append(
             f"{', '.join(banded)} is copied as it is: what is proved is of its intervals alone"
@@ -191,7 +200,10 @@ def report_text(document: Mapping[str, Any], source: DiscreteSource, solution: S
     if document["untouched"]:
         lines.append(f"what the other columns reveal about {w}, each by itself:")
         lines += [f"  {leak['words']}" for leak in document["untouched"]]
-        lines.append(f"  {w} itself is copied as it is")
+        assert source.schema is not None
+        gone = document.get("columns_dropped", ())
+        there = [name for name in source.schema.sensitive if name not in gone]
+        lines += [f"  {cells(there)} itself is copied as it is"] * bool(there)
         lines.append("what they tell together:")
         lines += [f"  {line}" for line in document["combined"]["lines"]]
     lines += [f"note: {note}" for note in document["notes"] if note not in solution.notes]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cvxprivacy.certificates.bounds import Prover
-from cvxprivacy.cli import options as shared
+from cvxprivacy.cli.columns import refuse_unknown
 from cvxprivacy.cli.dossier.tables import released_table
 from cvxprivacy.cli.exits import CODES
 from cvxprivacy.cli.house import ENDING
@@ -104,7 +104,7 @@ class SequelReleasing(Releasing):
         assert self.row_id is not None
         opened = released_table(Path(path), channel.schema)
         names = [self.row_id, *channel.schema.key]
-        shared.refuse_unknown(f"--after {path}", names, opened.header)
+        refuse_unknown(f"--after {path}", names, opened.header)
         return in_one(opened.frame(names))  # it is looked at twice
 
     @contextmanager

@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from xml.etree.ElementTree import iterparse
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.extras import required
 
-__all__ = ["Look", "look_of", "refuse_lost"]
+__all__ = ["Look", "look_of", "refuse_lost", "refuse_lost_of_ods"]
 
 _STYLES = ("font", "fill", "border", "alignment", "number_format")
 _CELL = re.compile(rb"<(?:\w+:)?c\b([^>]*?)(?:/>|>(.*?)</(?:\w+:)?c>)", re.DOTALL)
@@ -155,10 +156,62 @@ def refuse_lost(path: Path, sheet: str) -> None:
         stored = _STORED.search(inside) or _EMPTY.search(match[0])
         if _FORMULA.search(inside) and (anew or not stored):
             attributes = dict(_ATTRIBUTE.findall(match[1]))
-            address = attributes.get(b"r", b"?").decode()
-            problem = f"{path}: {address} of sheet {sheet!r} is a formula without a stored value"
-            remedy = "open the workbook in a spreadsheet program and save it, or write values"
-            raise InputError("table", problem, remedy, value=address)
+            raise _lost(path, sheet, attributes.get(b"r", b"?").decode())
+
+
+def refuse_lost_of_ods(path: Path, sheet: str) -> None:
+    """Refuse a sheet of an ``.ods`` file with a formula whose value is not in the file.
+
+    Parameters
+    ----------
+    path : Path
+        Of an ``.ods`` file.
+    sheet : str
+        Its name.
+
+    Raises
+    ------
+    InputError
+        Which names the cell.
+    """
+    with zipfile.ZipFile(path) as archive, archive.open("content.xml") as content:
+        row = column = 0
+        inside = False
+        for event, node in iterparse(content, events=("start", "end")):
+            name = node.tag.rpartition("}")[2]
+            attributes = {key.rpartition("}")[2]: value for key, value in node.attrib.items()}
+            if name == "table" and event == "start":
+                inside, row = attributes.get("name") == sheet, 0
+            elif not inside or event == "start":
+                column = 0 if name == "table-row" else column
+            elif name == "table-row":
+                row += int(attributes.get("number-rows-repeated", 1))
+                node.clear()
+            elif name in ("table-cell", "covered-table-cell"):
+                if "formula" in attributes and not _has_value(node, attributes):
+                    address = f"{_letters(column)}{row + 1}"
+                    raise _lost(path, sheet, address)
+                column += int(attributes.get("number-columns-repeated", 1))
+
+
+def _has_value(node: Any, attributes: Mapping[str, str]) -> bool:
+    """Tell whether a cell of an ``.ods`` file holds what its formula came to."""
+    stored = any(name.endswith("value") for name in attributes)
+    return stored or attributes.get("value-type") == "string" or any(node.itertext())
+
+
+def _letters(column: int) -> str:
+    """Return what a column, counted from 0, is called in an address."""
+    text = ""
+    while column >= 0:
+        text, column = chr(ord("A") + column % 26) + text, column // 26 - 1
+    return text
+
+
+def _lost(path: Path, sheet: str, address: str) -> InputError:
+    problem = f"{path}: {address} of sheet {sheet!r} is a formula without a stored value"
+    remedy = "open the workbook in a spreadsheet program and save it, or write values"
+    return InputError("table", problem, remedy, value=address)
 
 
 def _markup(path: Path, sheet: str) -> tuple[bytes, bytes]:

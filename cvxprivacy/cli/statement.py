@@ -9,14 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cvxprivacy.cli.columns import column_of, columns_of, refuse_unknown
+from cvxprivacy.cli.exits import note_reading
 from cvxprivacy.cli.options import (
     bins_of,
     cap_of,
     leakage_of,
     measures_of,
     prices_of,
-    refuse_unknown,
-    split_columns,
     stated_criterion,
     stated_leakage,
 )
@@ -74,9 +74,11 @@ def source_of(
     columns = [name for group in roles.values() for name in group]
     binned = list(counting.get("bins") or ())
     read = list(dict.fromkeys([*columns, *([] if also is None else [also])]))
-    frame = opened.frame(None if all_columns else read, binned=binned, progress=progress)
+    if all_columns:
+        read = [name for name in opened.header if name in read or name not in opened.dropped]
+    frame = opened.frame(read, binned=binned, progress=progress)
     source = DiscreteSource.from_table(frame, **counting)
-    return frame, source.read_as(opened.reading(columns, frame))
+    return frame, source.read_as({**opened.reading(columns, frame), **opened.dropping})
 
 
 def table_source(
@@ -94,7 +96,7 @@ def table_source(
     from cvxprivacy.cli.table_files import open_table
 
     how = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding, "comment": comment}
-    opened = open_table(path, {**how, "sheet": sheet, "na": na})
+    opened = note_reading(open_table(path, {**how, "sheet": sheet, "na": na}))
     recoding: dict[str, Any] = {"hierarchy": hierarchy, "level": level, "groups": groups}
     source = source_of(opened, **recoding, **counting)[1]
     refuse_intractable(source, "key", each=True)  # of all cells it depends on the distortion
@@ -193,7 +195,10 @@ def problem_data(options: Mapping[str, Any], header: Sequence[str]) -> dict[str,
     if options["prior"] == "any" and options["leakage"]:
         problem, remedy = f"any, of {options['leakage']}", "leave out --leakage, or --prior any"
         raise InputError("--prior", problem, remedy, value=options["leakage"])
-    columns = {role: split_columns(options[role], header) for role in ("sensitive", "key")}
+    columns = {
+        role: columns_of(options[role], header, f"--{role}") for role in ("sensitive", "key")
+    }
+    weights_of = options["weights"] and column_of(options["weights"], header, "--weights")
     kinds, weights = measures_of(options["distortion"], columns["key"])
     distortion: dict[str, Any] = {"attributes": kinds, "weights": weights}
     if not kinds:
@@ -203,7 +208,7 @@ def problem_data(options: Mapping[str, Any], header: Sequence[str]) -> dict[str,
     budget = {} if options["budget"] is None else {"budget": options["budget"]}
     counting = {
         **columns,
-        "weights": options["weights"],
+        "weights": weights_of,
         "bins": bins_of(options["bins"], header) or None,
         "missing": options["missing"],
         **stated(options["recoding"], header),

@@ -11,13 +11,14 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import IO, Any
 
-from cvxprivacy.cli.framed import NAMES, ending_of, format_of
+from cvxprivacy.cli.framed import NAMES, Progress, ending_of, format_of
 from cvxprivacy.cli.memory_table import MemoryTable, plain
 from cvxprivacy.errors import InputError
 from cvxprivacy.extras import pd, required
@@ -76,6 +77,7 @@ class StatisticalTable(MemoryTable):
             for name in self.data.columns
         }
         super().__init__(path, cells, options, out=out, written=written)
+        self.declared: dict[str, dict[Any, int]] = {}
 
     def reading(self, names: Sequence[str], frame: Any) -> dict[str, Any]:
         """Return how these columns were read, to read another table likewise."""
@@ -104,17 +106,41 @@ class StatisticalTable(MemoryTable):
 
     # ---- cells, as they are counted ----------------------------------------------------------
 
+    @property
+    def notes(self) -> list[str]:
+        """What is to be said of how it was read: which cells the file declares as missing."""
+        lines = []
+        for name, counts in self.declared.items():
+            codes = ", ".join(f"{plain(code)} {count:,}" for code, count in counts.items())
+            lines.append(f"{name} ({codes})")
+        package, listed = NAMES[self.format], ", ".join(lines)
+        words = f"{self.path.name}: {package} declares as missing, and --missing is of: {listed}"
+        return [*super().notes, *([words] if lines else [])]
+
+    def columns(
+        self, names: Sequence[str] | None = None, *, progress: Progress = None
+    ) -> dict[str, list[Any]]:
+        """Return whole columns of numbers and texts, None where a cell is missing."""
+        columns = super().columns(names, progress=progress)
+        for name in columns:
+            missing = self._declares(name)
+            counts = Counter(filter(missing, self.cells[name])) if missing else Counter()
+            self.declared |= {name: dict(sorted(counts.items(), key=str))} if counts else {}
+        return columns
+
     def _plain(self, name: str) -> Any:
         """Return what makes a cell that which is counted: missing if it is declared so."""
-        shown, ranges = self._shown(name), self.meta.missing_ranges.get(name, ())
-        letters = self._letters(name)
+        shown, missing = self._shown(name), self._declares(name)
+        if missing is None:
+            return lambda value: plain(shown(value))
+        return lambda value: None if missing(value) else plain(shown(value))
 
-        def counted(value: Any) -> Any:
-            if value is None or value in letters or any(_within(value, of) for of in ranges):
-                return None
-            return plain(shown(value))
-
-        return counted
+    def _declares(self, name: str) -> Callable[[Any], bool] | None:
+        """Return what tells a value that the file declares as missing; None where it does none."""
+        ranges, letters = self.meta.missing_ranges.get(name, ()), self._letters(name)
+        if not ranges and not letters:
+            return None
+        return lambda v: v is not None and (v in letters or any(_within(v, of) for of in ranges))
 
     def _letters(self, name: str) -> Sequence[str]:
         """Return Stata's missing values that a variable of numbers has besides the system's."""
@@ -150,7 +176,7 @@ class StatisticalTable(MemoryTable):
         self, file: IO[bytes], values: Mapping[str, list[Any]], rows: Sequence[int]
     ) -> list[str]:
         """Write these rows with what is known of the variables, and see that they read so."""
-        data = self.data.iloc[list(rows)].reset_index(drop=True)
+        data = self.data.drop(columns=list(self.dropped)).iloc[list(rows)].reset_index(drop=True)
         changed = []
         for name, column in values.items():
             string = self.meta.readstat_variable_types[name] == "string"
@@ -158,11 +184,11 @@ class StatisticalTable(MemoryTable):
             changed += [name] if text and not string else []
             cells = ["" if v is None else str(v) for v in column] if text else column
             data[name] = _column(cells, "object" if text else "float64")
-        metadata = _metadata(self.meta, changed)
+        metadata = _metadata(self.meta, changed, self.dropped)
         ready = data.assign(**{
             name: _column(data[name].tolist(), _WIDTHS[kind])
             for name, kind in self.meta.readstat_variable_types.items()
-            if self.format == "stata" and kind in _WIDTHS and name not in changed
+            if self.format == "stata" and kind in _WIDTHS and name not in (*changed, *self.dropped)
         })  # fmt: skip
         assert self.out is not None
         ending = ending_of(self.out)[0]
@@ -229,7 +255,7 @@ class StatisticalTable(MemoryTable):
             row = next((i for i, (a, b) in enumerate(pairs) if not _same(a, b)), None)
             if row is not None:
                 raise self._unfaithful(f"would change {name!r} of record {row + 1:,}")
-        read = _metadata(meta, ())
+        read = _metadata(meta, (), ())
         for kind, words in {
             "labels": "label", "value_labels": "labels of values",
             "missing_ranges": "missing values", "missing_letters": "missing values",
@@ -247,10 +273,10 @@ class StatisticalTable(MemoryTable):
 
     def left_behind(self) -> list[str]:
         """Return what a table in another format lacks."""
-        remarks = []
-        if self.meta.variable_value_labels:
+        remarks, dropped = [], {*self.dropped}
+        if self.meta.variable_value_labels.keys() - dropped:
             remarks.append("values are codes; their labels are not in it")
-        if self.meta.missing_ranges:
+        if self.meta.missing_ranges.keys() - dropped:
             remarks.append("codes declared as missing stay where a column is copied")
         return remarks
 
@@ -296,8 +322,10 @@ def _unit_of(kind: str, shown: str) -> tuple[timedelta, type] | None:
     return None
 
 
-def _metadata(meta: Any, changed: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return what is known of the variables, less what text has no use for."""
+def _metadata(
+    meta: Any, changed: Sequence[str], dropped: Sequence[str]
+) -> dict[str, dict[str, Any]]:
+    """Return what is known of the variables that are kept, less what text has no use for."""
     everything = {
         "labels": {n: label for n, label in meta.column_names_to_labels.items() if label},
         "value_labels": meta.variable_value_labels,
@@ -308,7 +336,11 @@ def _metadata(meta: Any, changed: Sequence[str]) -> dict[str, dict[str, Any]]:
         "formats": {n: f for n, f in meta.original_variable_types.items() if f},
     }
     return {
-        kind: {name: value for name, value in of.items() if name not in changed or kind == "labels"}
+        kind: {
+            name: value
+            for name, value in of.items()
+            if name not in dropped and (name not in changed or kind == "labels")
+        }
         for kind, of in everything.items()
     }
 

@@ -37,6 +37,7 @@ __all__ = ["ParquetTable", "TextTable", "copies", "in_memory", "open_table"]
 
 _KINDS = {
     "delimiter": str, "encoding": str, "na": list, "numbers": list, "decimal": str, "comment": str,
+    "codes": Mapping,
 }  # fmt: skip
 
 
@@ -70,6 +71,10 @@ def open_table(
         return ParquetTable(path)
     typed = {k: v for k, v in (reading or {}).items() if v is not None}
     options = {k: v for k, v in {**(recorded or {}), **typed}.items() if v is not None}
+    if "na" in typed and "codes" not in typed:  # and nothing else is missing
+        options.pop("codes", None)
+    elif "na" not in options:
+        options.setdefault("codes", {})
     if kind == "text":
         other = ending_of(path)[0] in TABS or options.get("decimal") == ","
         if other and "delimiter" not in typed and options.get("delimiter") == ",":  # recorded
@@ -112,6 +117,8 @@ def copies(
         return
     typed = {k: v for k, v in typed.items() if v is not None}
     base = {k: v for k, v in recorded.items() if k in _KINDS and isinstance(v, _KINDS[k])} | typed
+    if "na" in typed:
+        base.pop("codes", None)
     suffix = ending_of(path)[0]
     tried = {
         "encoding": [*filter(None, [marked(path)]), base.get("encoding", "utf-8"), "utf-8"],
@@ -151,6 +158,9 @@ class TextTable(DelimitedTable, FramedTable):
     decimal : {".", ","}, optional
         By default a point; but where the comma is no delimiter, a column that would be numbers
         with a decimal comma is refused until this is said.
+    codes : mapping of str to sequence of str, optional
+        Texts that are missing in one column; with it, even an empty one, the usual ones are
+        wherever a column is else of numbers.
     out : path, optional
         Where the table will be released: through gzip if its name ends in ``.gz``.
     """
@@ -162,6 +172,7 @@ class TextTable(DelimitedTable, FramedTable):
         delimiter: str | None = None,
         numbers: Sequence[str] | None = None,
         decimal: str | None = None,
+        codes: Mapping[str, Sequence[str]] | None = None,
         out: str | None = None,
         **options: Any,
     ) -> None:
@@ -174,6 +185,7 @@ class TextTable(DelimitedTable, FramedTable):
             problem = f"{decimal!r} is the delimiter, too"
             raise InputError("decimal", problem, "pass another --delimiter", value=decimal)
         super().__init__(path, delimiter=delimiter, **options)
+        self.codes, self.taken = codes, {}
         self.size, self.numbers, self.decimal = self.path.stat().st_size, numbers, decimal
         self.compressed = out is not None and ending_of(out)[1]
 
@@ -187,6 +199,7 @@ class TextTable(DelimitedTable, FramedTable):
             "na": list(self.na),
             "numbers": [n for n in names if frame[n].dtype.kind in "iuf"],
             **({} if self.comment is None else {"comment": self.comment}),
+            **self._coded(names),
         }
 
     def write(self, file: IO[bytes], values: Columns, keep: Keep, progress: Progress) -> list[str]:
@@ -195,17 +208,20 @@ class TextTable(DelimitedTable, FramedTable):
         A value is written as the column spells it most often: the same in all records, so that it
         does not tell which of them were kept.
         """
-        spellings, cells = self.spellings(values), {}
+        codes = {name: self.gaps(name) for name in values}
+        spellings, cells = self.spellings(values, codes), {}
         for name, column in values.items():
             texts = self._texts(name, spellings[name])
             made = {value: texts.get(value, self._cell(value)) for value in dict.fromkeys(column)}
             cells[name] = [made[value] for value in column]
         with packed(file, compressed=self.compressed) as into:
-            for chunk in self.rewritten(cells, keep=keep, spellings=spellings):
+            for chunk in self.rewritten(
+                cells, keep=keep, spellings=spellings, without=self.dropped
+            ):
                 into.write(chunk)
                 if progress is not None:
                     progress(len(chunk))
-        notes = list(self.remarks)
+        notes = [*self.remarks]
         if self.comments:
             notes.append("lines of comment are copied as they are: read what they tell")
         return [f"{self.path.name}: {note}" for note in notes]

@@ -16,13 +16,14 @@ from cvxprivacy.criteria.base import Criterion, Words
 from cvxprivacy.criteria.counts import Counts, Verdict
 from cvxprivacy.exact import Real, rational
 from cvxprivacy.leakage import EarthMover, Leakage, MutualInformation, TotalVariation
-from cvxprivacy.leakage.base import checked
+from cvxprivacy.leakage.base import NAMES, checked
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.lettering import Lettering
 from cvxprivacy.programs.notation import tex
 from cvxprivacy.programs.parameter import Parameter, Scalar
 from cvxprivacy.programs.side_conditions import Rule
-from cvxprivacy.validation import one_of, typed
+from cvxprivacy.text import named
+from cvxprivacy.validation import typed
 
 __all__ = [
     "ConditionalLeakageCap",
@@ -38,6 +39,11 @@ _DISTANCES: dict[str, Callable[[], Leakage]] = {
     "tv": TotalVariation,
     "emd": EarthMover,
 }
+_NAMES = {
+    "kl": NAMES["MutualInformation"],
+    "tv": NAMES["TotalVariation"],
+    "emd": NAMES["EarthMover"],
+}
 
 
 def _larger(number: float) -> float:
@@ -49,8 +55,9 @@ class PerLetter(Criterion):
 
     Parameters
     ----------
-    leakage : Leakage
-        Such as ``cpv.leakage.TotalVariation()``: then TV(p(w | x̂), p(w)) ≤ bound for every x̂.
+    leakage : Leakage or str
+        Such as ``cpv.leakage.TotalVariation()``, or its name ``"tv"``: then TV(p(w | x̂), p(w)) ≤
+        bound for every x̂.
     bound : number
         In the measure's unit; ≥ 0 unless that may be negative, as gains may.
 
@@ -82,7 +89,7 @@ class PerLetter(Criterion):
     )
     bound = Parameter(negative=True, loosens="up", loosest=_larger)
 
-    def __init__(self, leakage: Leakage, bound: Real) -> None:
+    def __init__(self, leakage: Leakage | str, bound: Real) -> None:
         self.leakage = checked(leakage, "leakage")
         self.bound = typed(bound, "bound", negative=self.leakage.signed)
 
@@ -143,7 +150,7 @@ class TCloseness(Criterion):
     ----------
     t : number
         t ≥ 0: in the problem's units with ``"kl"``, else a share of the largest distance.
-    distance : "kl", "tv", "emd" or array_like, shape (|W|, |W|)
+    distance : "kl", "tv", "emd", another name of these, or array_like, shape (|W|, |W|)
         D(p(w | x̂) ‖ p(w)) (Bezzi; Rebollo-Monedero et al.); total variation; earth mover's
         distance of ordered values, abs(i − j)/(|W| − 1), or of any ground distances (N. Li, T. Li
         and S. Venkatasubramanian, ICDE 2007, who name t-closeness).
@@ -190,8 +197,8 @@ class TCloseness(Criterion):
         self.t = t
         self.distance = distance
         if isinstance(distance, str):
-            one_of(distance, "distance", *_DISTANCES)
-            self.leakage = _DISTANCES[distance]()
+            self.distance = named(distance, "distance", _NAMES, "distance")
+            self.leakage = _DISTANCES[self.distance]()
         else:
             self.leakage = _Distance(distance)
 
@@ -219,8 +226,8 @@ class TCloseness(Criterion):
         return _per_letter(release, self.leakage, self.t, "t-closeness")
 
     def __repr__(self) -> str:
-        named = self.distance if isinstance(self.distance, str) else self.leakage
-        how = "" if self.leakage.informs else f", {named!r}"
+        distance = self.distance if isinstance(self.distance, str) else self.leakage
+        how = "" if self.leakage.informs else f", {distance!r}"
         return f"TCloseness({float(self.t):g}{how})"
 
 
@@ -278,8 +285,8 @@ class LeakageCap(Criterion):
     ----------
     b : number
         In the problem's units, or in the unit of the measure; ≥ 0 unless that may be negative.
-    leakage : Leakage, optional
-        Another measure: Σ_x̂ F(J(·, x̂)) ≤ b.
+    leakage : Leakage or str, optional
+        Another measure, or its name: Σ_x̂ F(J(·, x̂)) ≤ b.
 
     Raises
     ------
@@ -315,7 +322,7 @@ class LeakageCap(Criterion):
     )
     b = Parameter(negative=True, loosens="up", loosest=_larger)
 
-    def __init__(self, b: Real, leakage: Leakage | None = None) -> None:
+    def __init__(self, b: Real, leakage: Leakage | str | None = None) -> None:
         self.leakage = None if leakage is None else checked(leakage, "leakage")
         self.b = typed(b, "b", negative=self.measure.signed)
 

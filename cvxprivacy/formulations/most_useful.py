@@ -59,7 +59,7 @@ class MostUsefulRelease(RayProblem):
         for few values of W.
         A row of all outputs together, such as ``Linear``, may leave the answer ``loose``: it is of
         the outputs as they are, where an optimum may need one of them more than once.
-    utility : Leakage, optional
+    utility : Leakage or its name, optional
         The measure of what is told: by default mutual information; any of ``cpv.leakage``.
     about : str or sequence of str
         What is useful to know: ``"x"``, ``"w"``, or attributes of W by name.
@@ -99,7 +99,7 @@ class MostUsefulRelease(RayProblem):
         source: DiscreteSource,
         criteria: Sequence[Criterion],
         *,
-        utility: Leakage | None = None,
+        utility: Leakage | str | None = None,
         about: str | Sequence[str] = "x",
         distortion: Distortion | npt.ArrayLike | None = None,
         budget: Real | None = None,

@@ -61,8 +61,8 @@ class PrivacyDistortion(ChannelProblem):
         What the randomisation sees: X alone, or W and X: p(x̂ | w, x).
     criteria : sequence of Criterion
         What the release must satisfy besides; none by default.
-    leakage : Leakage, optional
-        Another measure of risk, in its own unit, such as ``cpv.leakage.ChiSquared()``.
+    leakage : Leakage or str, optional
+        Another measure of risk, in its own unit, such as ``cpv.leakage.ChiSquared()`` or ``"tv"``.
     prior : {"source", "any"}
         What an intruder believes of W: the law of the source, or anything.  Of any prior π the risk
         is the greatest I_π(W; X̂), which is the capacity of W → X̂; the budget is of the source.
@@ -127,7 +127,7 @@ class PrivacyDistortion(ChannelProblem):
         price: Real | None = None,
         encoder: str = "x",
         criteria: Sequence[Criterion] = (),
-        leakage: Leakage | None = None,
+        leakage: Leakage | str | None = None,
         prior: str = "source",
         units: str = "bits",
         laws: Laws = None,

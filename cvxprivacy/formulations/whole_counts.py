@@ -118,7 +118,7 @@ class WholeCounts(TableProblem):
         criteria: Sequence[Criterion] = (),
         *,
         budget: Real | None = None,
-        leakage: Leakage | None = None,
+        leakage: Leakage | str | None = None,
         encoder: str = "x",
         units: str = "bits",
     ) -> None:

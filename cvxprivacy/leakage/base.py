@@ -30,7 +30,7 @@ The interior-point method follows measures that are :class:`~cvxprivacy.leakage.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any, ClassVar, Self
@@ -42,10 +42,26 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, FloatArray, floats, fractions
 from cvxprivacy.frozen import Frozen
 from cvxprivacy.model.information import nat
+from cvxprivacy.text import named
 from cvxprivacy.validation import array, untaken
 from cvxprivacy_verifier.measures import KINDS
 
-__all__ = ["Face", "Leakage", "Places", "beyond", "by_name", "checked"]
+__all__ = ["NAMES", "Face", "Leakage", "Places", "beyond", "by_name", "checked", "measure_of"]
+
+NAMES: dict[str, tuple[str, ...]] = {  # of classes: as they are typed, the usual name first
+    "MutualInformation": ("mutual-information", "information", "mi", "kl"),
+    "ChiSquared": ("chi-squared", "chi-square", "chi2"),
+    "SquaredHellinger": ("squared-hellinger", "hellinger"),
+    "TotalVariation": ("total-variation", "tv"),
+    "HockeyStick": ("hockey-stick",),
+    "VinczeLeCam": ("vincze-le-cam", "le-cam"),
+    "JensenShannon": ("jensen-shannon", "js"),
+    "PowerDivergence": ("power-divergence", "power"),
+    "EarthMover": ("earth-mover", "emd"),
+    "GuessingProbability": ("guessing-probability", "guessing"),
+    "Sibson": ("sibson",),
+    "Maximal": ("maximal", "maximal-leakage"),
+}
 
 
 @dataclass(frozen=True)
@@ -419,7 +435,8 @@ def beyond(joint: Any, reference: FloatArray, gamma: float = 1.0) -> Any:
 
 def by_name(leakage: Any, argument: str) -> dict[str, Leakage]:
     """Return measures by name, of one or several; a second of one name is ``name[2]``."""
-    several = leakage if isinstance(leakage, Sequence) else [leakage]
+    listed = isinstance(leakage, Sequence) and not isinstance(leakage, str)
+    several = leakage if listed else [leakage]
     names: dict[str, Leakage] = {}
     for each in several:
         measure = checked(each, argument)
@@ -428,7 +445,9 @@ def by_name(leakage: Any, argument: str) -> dict[str, Leakage]:
 
 
 def checked(leakage: Any, argument: str) -> Leakage:
-    """Return a measure; what is none is refused."""
+    """Return a measure, which a text may name; what is none is refused."""
+    if isinstance(leakage, str):
+        return measure_of(leakage, argument)
     if isinstance(leakage, Leakage):
         kind = getattr(leakage, "kind", type(leakage).__name__)
         if kind not in KINDS:
@@ -444,3 +463,53 @@ def checked(leakage: Any, argument: str) -> Leakage:
         needed = ", ".join(p.name for p in parameters if p.default is p.empty)
         remedy = f"call it: {leakage.__name__}({needed})"
     raise InputError(argument, f"{leakage!r} is no measure of leakage", remedy, value=leakage)
+
+
+def measure_of(text: str, argument: str) -> Leakage:
+    """Return the measure that a text names: NAME, or NAME:NUMBER of those that need one.
+
+    Parameters
+    ----------
+    text : str
+        By any of the names in ``NAMES``, such as ``"tv"`` or ``"hockey-stick:1.5"``.
+    argument : str
+        What an error names.
+
+    Raises
+    ------
+    InputError
+        For a name that is none, and for a number that is missing, is none or is one too many.
+
+    Examples
+    --------
+    >>> measure_of("tv", "leakage"), measure_of("Hockey-stick:1.5", "leakage")
+    (TotalVariation(), HockeyStick(1.5))
+    """
+    name, colon, typed = text.partition(":")
+    usual = {names[0]: (*names[1:], kind) for kind, names in NAMES.items()}
+    name = named(name.strip(), argument, usual, "measure of leakage")
+    measure = next(k for k in _kinds(Leakage) if NAMES.get(k.__name__, ("",))[0] == name)
+    parameters = signature(measure).parameters.values()
+    needed = [p.name for p in parameters if p.default is p.empty]
+    remedy = f"write {name}:NUMBER" if needed else f"write {name}"
+    if bool(needed) != bool(colon):
+        raise InputError(argument, f"{text!r}", remedy, value=text)
+    if not needed:
+        return measure()
+    try:
+        number = float(typed)
+    except ValueError:
+        raise InputError(argument, f"{typed!r} of {name}", remedy, value=typed) from None
+    try:
+        return measure(number)
+    except InputError as error:
+        problem = f"{error.argument} of {name}: {error.problem}"
+        raise InputError(argument, problem, error.remedy, value=text) from None
+
+
+def _kinds(kind: type[Leakage]) -> Iterator[Any]:
+    """Yield the package's measures, of which a class of a user's own may have the name."""
+    for other in kind.__subclasses__():
+        if other.__module__.startswith(__package__ or ""):
+            yield other
+        yield from _kinds(other)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.leakage.base import Leakage, by_name, checked
-from cvxprivacy.leakage.f_divergence import JensenShannon, PowerDivergence, VinczeLeCam
+from cvxprivacy.leakage.base import Leakage, by_name, checked, measure_of
+from cvxprivacy.leakage.f_divergence import JensenShannon, VinczeLeCam
 from cvxprivacy.leakage.f_information import (
     ChiSquared,
-    HockeyStick,
     MutualInformation,
     SquaredHellinger,
     TotalVariation,
@@ -23,25 +21,15 @@ from cvxprivacy.leakage.gain import GuessingProbability
 from cvxprivacy.leakage.sibson import Maximal
 from cvxprivacy.leakage.transport import EarthMover
 from cvxprivacy.model.information import laws, renyi_divergence
-from cvxprivacy.validation import array, one_of, text
+from cvxprivacy.validation import array, text
 
 __all__ = ["divergence", "measures"]
 
-_PLAIN: dict[str, type[Leakage]] = {
-    "kl": MutualInformation,
-    "chi2": ChiSquared,
-    "hellinger": SquaredHellinger,
-    "tv": TotalVariation,
-    "js": JensenShannon,
-    "le-cam": VinczeLeCam,
-    "emd": EarthMover,
-}
-_OF_A_NUMBER: dict[str, Callable[[float], Leakage]] = {
-    "hockey-stick": HockeyStick,
-    "power": PowerDivergence,
-}
 _ROWS, _SLACK = "pass p(x̂ | x), shape (|X|, |X̂|), whose rows sum to 1", 1e-9
-_EACH = (*_PLAIN.values(), GuessingProbability, Maximal)
+_EACH = (
+    *(MutualInformation, ChiSquared, SquaredHellinger, TotalVariation, JensenShannon),
+    *(VinczeLeCam, EarthMover, GuessingProbability, Maximal),
+)
 
 
 def divergence(
@@ -61,9 +49,10 @@ def divergence(
     kind : str or Leakage
         ``"kl"``, ``"js"`` (at most a bit), and ``"renyi:α"`` of any order α ≥ 0, ``"renyi:inf"``
         too; ``"tv"``, ``"hockey-stick:γ"``, ``"chi2"``, ``"hellinger"`` (squared, at most 2),
-        ``"le-cam"``, ``"power:a"`` and ``"emd"`` (in the order of the values), numbers as their
-        classes in :mod:`cvxprivacy.leakage` define them; or such a measure itself, as an
-        ``EarthMover`` with other ground distances or an ``FInformation``.
+        ``"le-cam"``, ``"power:a"`` and ``"emd"`` (in the order of the values), and their long
+        names such as ``"total-variation"``, numbers as their classes in
+        :mod:`cvxprivacy.leakage` define them; or such a measure itself, as an ``EarthMover`` with
+        other ground distances or an ``FInformation``.
     units : {"bits", "nats"}
         Of the first three; the others have none.
 
@@ -102,24 +91,18 @@ def divergence(
     first, second = laws(p, q)
     if isinstance(kind, Leakage):
         return checked(kind, "kind").between(first, second) * kind.unit(units)
-    name, colon, typed_number = text(kind, "kind", "pass a name such as 'kl'").partition(":")
-    numbered = ("renyi", *_OF_A_NUMBER)
-    one_of(name, "kind", *_PLAIN, *numbered)
-    if bool(colon) != (name in numbered):
-        example = f"{name}:2" if name in numbered else name
-        problem = f"{kind!r} has {'a number' if colon else 'no number'}"
-        raise InputError("kind", problem, f'use "{example}"', value=kind)
-    if name in _PLAIN:
-        measure = _PLAIN[name]()
+    name, colon, order = text(kind, "kind", "pass a name such as 'kl'").partition(":")
+    if name.lower() != "renyi":
+        measure = measure_of(kind, "kind")
         return measure.between(first, second) * measure.unit(units)
+    remedy = 'use "renyi:2"'
+    if not colon:
+        raise InputError("kind", f"{kind!r} has no number", remedy, value=kind)
     try:
-        number = float(typed_number)
+        number = float(order)
     except ValueError:
-        problem = f"{typed_number!r} is no number"
-        raise InputError("kind", problem, f'use "{name}:2"', value=kind) from None
-    if name == "renyi":
-        return renyi_divergence(first, second, number, units=units)
-    return _OF_A_NUMBER[name](number).between(first, second)
+        raise InputError("kind", f"{order!r} is no number", remedy, value=kind) from None
+    return renyi_divergence(first, second, number, units=units)
 
 
 def measures(

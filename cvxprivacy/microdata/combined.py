@@ -178,6 +178,7 @@ class Combined:
         channel: Channel,
         *,
         learn: bool = True,
+        hidden: Sequence[str] = (),
         progress: Callable[[int], object] | None = None,
     ) -> Combined:
         """Look at all copied columns of a sample together.
@@ -195,6 +196,8 @@ class Combined:
             Which changes the key.  What it changes is drawn anew, with a fixed seed.
         learn : bool
             Whether what they guess is learnt, which takes longest.
+        hidden : sequence of str
+            Columns of W that are not released: nothing is read off from them.
         progress : callable, optional
             Given 1 after W and after each key column.
         """
@@ -219,7 +222,7 @@ class Combined:
         proposals, met = dict.fromkeys(naming, "fewer than two records share a value"), True
         for names in (schema.sensitive, *((name,) for name in schema.key)):
             target = _Target.of(sample, names, columns, leaks, released)
-            read_off = target.dependencies(sample)
+            read_off = target.dependencies(sample, hidden)
             dependencies += read_off
             for dependency in read_off:
                 needed = [name for name in target.columns if name in dependency.columns]
@@ -335,10 +338,11 @@ class _Target:
             order[: len(order) // 2], order[len(order) // 2 :],
         )  # fmt: skip
 
-    def dependencies(self, sample: Sample) -> list[Dependency]:
+    def dependencies(self, sample: Sample, hidden: Sequence[str]) -> list[Dependency]:
         """Return what it is read off from; from W too, which is copied as it is."""
         others = {**self.columns}
-        others |= {n: sample.column(n) for n in sample.schema.sensitive if n not in self.names}
+        beside = [n for n in sample.schema.sensitive if n not in (*self.names, *hidden)]
+        others |= {n: sample.column(n) for n in beside}
         values = {n: c.codes for n, c in [*others.items()][:CANDIDATES] if c.codes is not None}
         letters = functions(self.name, sample.letters(self.names), values)
         goal = sample.column(self.names[0]).numbers if len(self.names) == 1 else None

@@ -72,7 +72,7 @@ def compare(
     cells: int = 64,
     classes: int = 8,
     shares: Sequence[float] = SHARES,
-    leakage: Leakage | Sequence[Leakage] | None = None,
+    leakage: Leakage | str | Sequence[Leakage | str] | None = None,
     units: str = "bits",
     seed: int = 0,
 ) -> Comparison:
@@ -96,7 +96,7 @@ def compare(
         a confidential column of numbers is cut at its quantiles, letters stay.
     shares : sequence of float
         Distortions, as shares > 0 and ≤ 1 of the greatest, at which the optimum is certified.
-    leakage : Leakage, or several, optional
+    leakage : Leakage or its name, or several, optional
         Measures of :mod:`cvxprivacy.leakage` in which the tables cut into cells are measured, too;
         matrices and the order of W are those of ``source.w``, numbers being cut from the least up.
         The frontier is of information all the same.

@@ -22,9 +22,17 @@ from cvxprivacy.model.distortion import (
     ordinal,
     squared_error,
 )
+from cvxprivacy.text import named
 from cvxprivacy.validation import one_of, typed
 
-__all__ = ["per_attribute"]
+__all__ = ["NAMES", "per_attribute"]
+
+NAMES = {  # of distortions of a column, with what else they are called
+    "hamming": ("0-1",),
+    "ordinal": ("ranks",),
+    "absolute_error": ("absolute", "l1"),
+    "squared_error": ("squared", "l2"),
+}
 
 
 def per_attribute(
@@ -147,7 +155,7 @@ def _of_columns(
         if not isinstance(measure, str):
             measures[name] = measure
             continue
-        one_of(measure, "distortions", *_BY_NAME, where=name)
+        measure = named(measure, "distortions", NAMES, "distortion", where=name)
         if measure == "hamming":
             measures[name] = hamming(levels)
             continue

@@ -74,6 +74,8 @@ def refused(*args, pieces=(), code=2):
     assert contents() == before
     assert printed.out == ""
     lines = printed.err.strip().splitlines()
+    while lines[0].startswith("cvxprivacy: note: "):  # what was taken, which may be why
+        lines.pop(0)
     assert len(lines) == 1 or (lines[0].startswith("Usage:") and lines[-1].startswith("Error:"))
     assert [piece for piece in pieces if piece not in printed.err] == [], printed.err
 

@@ -272,3 +272,44 @@ def test_a_formula_with_its_value_is_that(value, workbook):
     changed_part(b'<c r="F7"' + style, b'<c r="F7"' + style + value[0])
     say("release", "t.xlsx", *OF_SHEET, "--out", "o.xlsx")
     assert openpyxl.load_workbook("o.xlsx").active["E5"].value == (0.5 if value[1] else None)
+
+
+ODS = """<?xml version="1.0" encoding="UTF-8"?>
+<office:document-content office:version="1.2"
+ xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0"
+ xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0"
+ xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0">
+<office:body><office:spreadsheet><table:table table:name="Survey">{}</table:table>
+</office:spreadsheet></office:body></office:document-content>"""
+
+
+def ods(cell):
+    """Write a sheet of which the second of the columns has one formula."""
+
+    def row(*texts, last=""):
+        made = "".join(
+            f'<table:table-cell office:value-type="string"><text:p>{t}</text:p></table:table-cell>'
+            for t in texts
+        )
+        return f"<table:table-row>{made}{last}</table:table-row>"
+
+    body = [row("k", "w", "n"), *(row(k, w, "1") for k, _, w in people())]
+    body.insert(3, row("a", "y", last=cell))
+    with zipfile.ZipFile("t.ods", "w") as archive:
+        archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        archive.writestr("META-INF/manifest.xml", '<manifest:manifest xmlns:manifest="urn:oasis:'
+            'names:tc:opendocument:xmlns:manifest:1.0"><manifest:file-entry manifest:full-path="/"'
+            ' manifest:media-type="application/vnd.oasis.opendocument.spreadsheet"/>'
+            "</manifest:manifest>")  # fmt: skip
+        archive.writestr("content.xml", ODS.format("".join(body)))
+
+
+def test_a_formula_of_an_ods_sheet_has_its_value_or_is_refused(here):
+    pytest.importorskip("python_calamine", reason="the extra `files` is not installed")
+    how = ("release", "t.ods", "--sensitive", "w", "--key", "k", "--budget", "0.2")
+    ods('<table:table-cell table:formula="of:=[.A1]*2"/>')
+    pieces = ["C4 of sheet 'Survey' is a formula without a stored value", "save it"]
+    refused(*how, pieces=pieces)
+    ods('<table:table-cell table:formula="of:=2" office:value-type="float" office:value="2"/>')
+    say(*how, "--out", "o.csv")
+    assert Path("o.csv").read_text().splitlines()[3].endswith(",y,2")

@@ -101,7 +101,7 @@ def test_a_parquet_table():
         (("--seed", "-1"), "--seed: -1"),
         (("--sensitive", "b"), "--key: column 'b' is confidential, too"),
         (("--key", "name"), "TABLE[0, name]: 'x' is no number"),
-        (("--key", "zz"), "no column 'zz'; there are pay, a, b, name"),
+        (("--key", "zz"), "no column 'zz'; use one of 'pay', 'a', 'b', 'name'"),
     ],
 )
 def test_the_command_refuses(options, text):

@@ -9,7 +9,7 @@ import io
 import os
 import re
 import tracemalloc
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from unittest import mock
 
@@ -70,6 +70,17 @@ class File:
     delimiter: str
     encoding: str
     mark: str
+    titles: list[str]
+
+    def without(self, gone: set[int], raw: list[list[str]], keep: list[bool]) -> bytes:
+        """Return the file without columns, of which two at least are left."""
+
+        def fewer(pieces: list[str]) -> list[str]:
+            return [piece for i, piece in enumerate(pieces) if i not in gone]
+
+        end = self.header[len(self.header.rstrip("\r\n")) :]
+        header = self.delimiter.join(fewer(self.titles)) + end
+        return replace(self, header=header).data([fewer(record) for record in raw], keep)
 
     def data(self, raw: list[list[str]] | None = None, keep: list[bool] | None = None) -> bytes:
         raw, keep = raw or self.raw, keep or [True] * len(self.cells)
@@ -101,11 +112,13 @@ def files(draw) -> File:
     for i, this in enumerate(ends):  # after a CR, an empty line's LF would be part of a CRLF
         between = (width > 1 or i == len(ends) - 1) and draw(st.integers(0, 2))
         skipped.append(("\r" if this == "\r" else draw(st.sampled_from(["\n", "\r\n"]))) * between)
-    header = delimiter.join(map(shown, names)) + draw(end)
+    titles = list(map(shown, names))
+    header = delimiter.join(titles) + draw(end)
     raw = [[shown(text) for text in record] for record in cells]
     if cells and not skipped[-1] and draw(st.booleans()):
         ends[-1] = ""
-    return File(names, cells, header, raw, ends, skipped, delimiter, encoding, "\ufeff" * marked)
+    mark = "\ufeff" * marked
+    return File(names, cells, header, raw, ends, skipped, delimiter, encoding, mark, titles)
 
 
 def opened(folder: Path, file: File, **options) -> DelimitedTable:
@@ -159,6 +172,66 @@ def test_only_the_cells_of_the_replaced_columns_change(folder, file, chunk, data
     for j, name in enumerate(file.names):
         expected = new.get(j, [record[j] for record in file.cells])
         assert again[name] == [c or None for c, k in zip(expected, kept, strict=True) if k]
+
+
+@given(file=files(), chunk=chunks, data=st.data())
+def test_columns_are_left_out_and_all_else_is_as_it_was(folder, file, chunk, data):
+    """Byte for byte outside the columns that are replaced or left out."""
+    places = range(len(file.names))
+    gone = data.draw(st.sets(st.sampled_from(places), max_size=len(places) - 1))
+    chosen = data.draw(st.sets(st.sampled_from(places))) - gone
+    keep = data.draw(st.lists(st.booleans(), min_size=len(file.cells), max_size=len(file.cells)))
+    new = {i: [f"new {i}"] * len(file.cells) for i in chosen}
+    alone = len(file.names) == 1
+    raw = [
+        [plain(new[j][i], file.delimiter, alone=alone) if j in new else text
+         for j, text in enumerate(record)]
+        for i, record in enumerate(file.raw)
+    ]  # fmt: skip
+    if not chosen:
+        keep = [True] * len(file.cells)
+    with patch_chunk(chunk):
+        one = opened(folder, file)
+        outcome = written(
+            one, {file.names[j]: cells for j, cells in new.items()},
+            keep=keep if chosen else None, without=[file.names[j] for j in gone],
+        )  # fmt: skip
+    if len(places) - len(gone) > 1 or not gone:
+        assert outcome == file.without(gone, raw, keep)
+    again = table(folder, outcome, delimiter=file.delimiter, encoding=file.encoding)
+    assert again.header == [name for j, name in enumerate(file.names) if j not in gone]
+    cells = again.columns()
+    for j, name in enumerate(file.names):
+        if j not in gone:
+            expected = new.get(j, [record[j] for record in file.cells])
+            assert cells[name] == [
+                text or None for text, kept in zip(expected, keep, strict=True) if kept
+            ]
+
+
+def test_one_column_that_is_left_has_a_record_for_each(folder):
+    one = table(folder, b'a,b\n1,\n\n2,x\n,""\n')
+    assert written(one, without=["a"]) == b'b\n""\nx\n""\n'
+    assert written(one, without=["b"]) == b'a\n1\n2\n""\n'
+
+
+def test_a_first_field_is_never_a_comment(folder):
+    one = table(folder, b"a,b\n1,#2\n# c\n3,4\n", comment="#")
+    assert written(one, without=["a"]) == b'b\n"#2"\n# c\n4\n'
+    new = {"a": ["#5", "6"]}
+    assert written(one, new) == b'a,b\n"#5",#2\n# c\n6,4\n'
+
+
+def test_names_that_are_there_twice(folder):
+    """Each by its place among them; the header stays."""
+    data = b'a,b,"a",\n1,2,3,4\n'
+    one = table(folder, data)
+    assert one.header == ["a#1", "b", "a#2", "#4"]
+    assert written(one, {"a#2": ["x"]}) == b'a,b,"a",\n1,2,x,4\n'
+    assert written(one, without=["a#1"]) == b'b,"a",\n2,3,4\n'
+    short = table(folder, b'"a" "b"\n"r" 1 2\n', delimiter=" ")
+    assert written(short, without=["#1"]) == b'"a" "b"\n1 2\n'
+    assert written(short, without=["a"]) == b'"b"\n"r" 2\n'
 
 
 @given(text=st.text(st.sampled_from('ab,"\r\n é;\ufeff\x85\u2028'), max_size=25), chunk=chunks)
@@ -358,7 +431,7 @@ MALFORMED = {
     "nothing": (b"", "an empty file", "first line"),
     "blank": (b"\n\r\n,\n", "line 1: no header", "first line"),
     "nameless by a name": (b"\n,#1,b\n", "line 2: column 2 is the second that is named '#1'"),
-    "two alike": (b'a,b,"a"\n', "line 1: column 3 is the second that is named 'a'", "distinct"),
+    "two alike": (b'a,"a",a#2\n', "line 1: column 3 is the second that is named 'a#2'", "distinct"),
     "short": (b"a,b\n1,2\n\n3\n", "line 4: 1 field where the header has 2", "','"),
     "long": (b"a,b\r\n1,2,3,4\r\n", "line 2: 4 fields where the header has 2", "','"),
     "long later": (b"a,b\n1,2\n1,2,3\n", "line 3: 3 fields where the header has 2", "','"),

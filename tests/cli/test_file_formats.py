@@ -312,9 +312,9 @@ def test_formats_that_cannot_be_written(name, out, pieces, frame):
     refused("release", name, *ROLES, "--out", out, pieces=pieces)
 
 
-def test_columns_of_a_workbook_need_names(here):
+def test_columns_of_a_workbook_have_names_of_their_own(here):
     for header, piece in ((["sex", None, "#2"], "second that is named '#2'"),
-                          (["sex", "sex", "ill"], "second that is named 'sex'")):  # fmt: skip
+                          (["sex", "sex", "sex#1"], "second that is named 'sex#1'")):  # fmt: skip
         book = openpyxl.Workbook()
         book.active.append(header)
         book.active.append(["M", "x", "n"])

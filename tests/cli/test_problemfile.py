@@ -191,6 +191,8 @@ def test_a_measure_of_leakage_is_written_down(read):
     outcome = read(text).problem
     expected = cpv.PrivacyDistortion(source(), years(), budget=outcome.budget, leakage=measure)
     same_program(outcome, expected)
+    named = 'leakage = "Hockey_stick:1.5"\n'
+    same_program(read(BUDGET + named + SOURCE + YEARS).problem, expected)
     gains = 'leakage = { kind = "Gain", matrix = [[1, 0, 0], [0, 1, 1]] }\n'
     same_program(
         read(BUDGET + gains + SOURCE + YEARS).problem,
@@ -213,7 +215,8 @@ def test_a_measure_of_leakage_is_written_down(read):
             r"leakage\.terms.*infinite where a release rules out",
         ),
         ('leakage = { kind = "PowerDivergence", order = 1 }', r"leakage\.order: 1 is Mutual"),
-        ('leakage = "ChiSquared"', "leakage: 'ChiSquared' is a string"),
+        ('leakage = "gossip"', "leakage: 'gossip' is no measure"),
+        ('leakage = "sibson"', "leakage: 'sibson'; write sibson:NUMBER"),
         ('leakage = { kind = "Chi" }', r"leakage\.kind: 'Chi' is unknown"),
         ('leakage = { kind = "Sibson" }', r"leakage\.order: missing"),
         ('leakage = { kind = "Sibson", order = 1 }', r"leakage\.order: 1 is out of range"),
@@ -613,7 +616,7 @@ values = { 25 = inf, 40 = 1, 55 = 2, 70 = 3 } # here
 TABLES_REFUSED = """
 >> source.separator: unknown key; the keys here are table, delimiter, sensitive, key, side, weights
 @table | separator = ";" # here | sensitive = "income" | @years
->> source.sensitive: no column 'wage'; there are income, age, sex
+>> source.sensitive: no column 'wage'; did you mean 'age'?
 @table | key = "age" | sensitive = "wage" # here | @years
 >> source.delimiter: 5 is a number; write a string
 @head | [source] | table = "people.csv" | delimiter = 5 # here | sensitive = "income"
@@ -622,7 +625,7 @@ key = "age" | @years
 @table | sensitive = "income" | key = "age" | bins = { age = "30" } # here | @years
 >> source.table: cannot be used (FileNotFoundError
 @head | [source] | table = "persons.csv" # here | sensitive = "income" | key = "age" | @years
->> distortion.attributes.age: 'ordinals' is unknown; use "hamming", "ordinal"
+>> distortion.attributes.age: 'ordinals' is no distortion; did you mean 'ordinal'?
 @both | attributes = { age = "ordinals", sex = "hamming" } # here
 >> distortion.weights.age: -2.0 is out of range
 @both | attributes = { age = "ordinal", sex = "hamming" } | weights = { age = -2.0 } # here

@@ -846,7 +846,7 @@ def test_what_is_no_budget_of_a_table_is_refused():
     for number in (-0.1, math.nan, math.inf):
         refused(lambda n=number: cpv.WholeCounts(source, d, budget=n), "budget", value=number)
     refused(lambda: cpv.WholeCounts(source, d, leakage=cpv.leakage.ChiSquared()), "leakage")
-    refused(lambda: cpv.WholeCounts(source, d, budget=0.1, leakage="tv"), "leakage")
+    refused(lambda: cpv.WholeCounts(source, d, budget=0.1, leakage="gossip"), "leakage")
 
 
 @pytest.mark.parametrize("encoder", ["x", "wx"])

@@ -187,7 +187,8 @@ def test_measures_of_a_channel_in_one_call():
 @pytest.mark.parametrize(
     ("kind", "pieces"),
     [
-        ("KL", ["kl"]),
+        ("gossip", ["use one of mutual-information"]),
+        ("chi-quared", ["did you mean 'chi-squared'"]),
         ("renyi", ["renyi:2"]),
         ("tv:2", ["tv"]),
         ("renyi:two", ["renyi:2"]),
@@ -202,11 +203,11 @@ def test_kinds_that_are_none(kind, pieces):
 def test_what_is_no_law_no_order_or_no_channel():
     refused(lambda: cpv.divergence([1, -1], [1, 1], "tv"), "p", where=(1,), value=-1.0)
     refused(lambda: cpv.divergence([1, 1], [1, 1, 1], "tv"), "q")
-    refused(lambda: cpv.divergence([1, 1], [1, 1], "hockey-stick:0.5"), "gamma", value=0.5)
+    refused(lambda: cpv.divergence([1, 1], [1, 1], "hockey-stick:0.5"), "kind", "gamma of")
     for order in (-1, math.nan, "2", np.array([1, 2])):
         refused(lambda x=order: INFORMATION.renyi_divergence([1], [1], x), "order")
         refused(lambda x=order: INFORMATION.sibson_information([[1]], x), "order")
     measures = cpv.leakage.measures
     refused(lambda: measures([0.5, 0.5], [[0.5, 0.4], [1, 0]]), "channel", where=0, value=0.9)
     refused(lambda: measures([0.5, 0.5], np.eye(3)), "prior")
-    refused(lambda: measures([0.5, 0.5], np.eye(2), leakage="kl"), "leakage", where=None)
+    refused(lambda: measures([0.5, 0.5], np.eye(2), leakage="gossip"), "leakage", where=None)

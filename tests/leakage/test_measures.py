@@ -423,7 +423,7 @@ def test_literature_names_are_their_constraints() -> None:
         (lambda: problem_of(cpv.leakage.Gain(MATRIX[:2])), None),
         (lambda: problem_of(cpv.leakage.Gain([[1, 2]])), "matrix"),
         (lambda: problem_of(cpv.leakage.EarthMover([[0, 1], [1, 0]])), "ground"),
-        (lambda: problem_of("chi-squared"), "leakage"),
+        (lambda: problem_of("gossip"), "leakage"),
     ],
 )
 def test_what_is_no_measure_is_refused(make: Any, argument: str | None) -> None:

@@ -262,7 +262,7 @@ def test_the_order_of_w_is_that_of_criteria_too():
 
 
 def test_a_measure_that_is_none_is_refused():
-    for wrong in (cpv.leakage.ChiSquared, "chi-squared", [3]):
+    for wrong in (cpv.leakage.ChiSquared, "gossip", [3]):
         refusal("leakage", audited, leakage=wrong)
     refusal("matrix", audited, leakage=cpv.leakage.Gain([[1, 0]]))
     two = [cpv.leakage.Gain(np.eye(3)), cpv.leakage.Gain(-np.eye(3))]

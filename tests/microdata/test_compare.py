@@ -353,7 +353,7 @@ MDAV = {"m": masking.MDAV(5)}
         ("sensitive", {"sensitive": ["pay", "pay"]}, ("'pay' is named twice",)),
         ("sensitive", {"original": wealth(50).assign(name=["x", None] * 25), "sensitive": "name"},
          ("[1, name]: a missing value",)),
-        ("leakage", {"leakage": "chi-squared"}, ()),
+        ("leakage", {"leakage": "gossip"}, ()),
         ("matrix", {"leakage": cpv.leakage.Gain([[1, 0, 0]])}, ("where W has 4",)),
         ("cells", {"cells": 1}, ()),
         ("classes", {"classes": 0}, ()),

@@ -13,7 +13,7 @@ import math
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import chain, pairwise, zip_longest
@@ -62,7 +62,7 @@ def recounted(original: str, released: str, report: Mapping[str, Any]) -> Recoun
     if not {"asked", "drawn"} <= report.keys():
         raise ValueError("the report is not what `release --out --json` printed of a single table")
     outcome, coding = Recount(), report["asked"]["coding"]
-    counts, differ = _counted(original, released, coding)
+    counts, differ = _counted(original, released, coding, report.get("columns_dropped", []))
     if differ:
         outcome.problems.append(f"{differ:,} records differ in columns that are to be copied")
     units, drawn, sizes = report["units"], report["drawn"], counts.sizes.values()
@@ -164,30 +164,36 @@ class _Counts:
         return _Sum(logs=logs)
 
 
-def _counted(original: str, released: str, coding: Mapping[str, Any]) -> tuple[_Counts, int]:
+def _counted(
+    original: str, released: str, coding: Mapping[str, Any], dropped: Collection[str]
+) -> tuple[_Counts, int]:
     """Return the counts of two tables, and how many records differ where they were copied."""
     before, after = (_records(path, coding["reading"]) for path in (original, released))
-    names, others = next(before, []), next(after, [])
-    if names != others:
-        raise ValueError(f"{released} has the columns {others}, and not {names}")
+    titles, others = next(before, []), next(after, [])
+    names = _addresses(titles)
+    kept = [i for i, name in enumerate(names) if name not in dropped]
+    expected = [titles[i] for i in kept]
+    if others != expected:
+        raise ValueError(f"{released} has the columns {others}, and not {expected}")
+    place = {i: j for j, i in enumerate(kept)}  # of a column in the released table
     for name in (*coding["key"], *coding["sensitive"]):
         if name not in names:
             raise ValueError(f"{original} has no column {name!r}")
     hidden, key = ([names.index(n) for n in coding[role]] for role in ("sensitive", "key"))
     weight = names.index(coding["weights"]) if coding["weights"] else None
     letter = {i: _reader(names[i], coding) for i in (*hidden, *key)}
-    copied = [i for i in range(len(names)) if i not in key]
-    gaps = set(coding["reading"].get("na", [""]))
+    copied = [i for i in kept if i not in key]
     if coding["missing"] == "drop":
-        before = (row for row in before if not any(row[i] in gaps for i in letter))
+        gaps = {i: _gaps(names[i], coding["reading"]) for i in letter}
+        before = (row for row in before if not any(row[i] in gaps[i] for i in letter))
     counts, differ = _Counts(weighted=weight is not None), 0
     for row, out in zip_longest(before, after):
         if row is None or out is None:
             more = "more" if row is None else "fewer"
             raise ValueError(f"{released} has {more} records than {original} has to release")
-        differ += any(row[i] != out[i] for i in copied)
-        w = tuple(letter[i](row[i], False) for i in hidden)
-        x, y = (tuple(letter[i](side[i], side is out) for i in key) for side in (row, out))
+        differ += any(row[i] != out[place[i]] for i in copied)
+        w, x = (tuple(letter[i](row[i], False) for i in of) for of in (hidden, key))
+        y = tuple(letter[i](out[place[i]], True) for i in key)
         counts.add(w, x, y, 1 if weight is None else Fraction(row[weight]))
     if not counts.records:
         raise ValueError(f"{original} has no record to release")
@@ -195,9 +201,9 @@ def _counted(original: str, released: str, coding: Mapping[str, Any]) -> tuple[_
 
 
 def _records(path: str, reading: Mapping[str, Any]) -> Iterator[list[str]]:
-    """Yield the header and the records of delimited text; a nameless column is called by its place.
+    """Yield the names above the columns, and the records, of delimited text.
 
-    Where the header is one field short, the first field of each record is its name, in column #1.
+    Where the header is one field short, the first field of each record is its name.
     """
     if reading.get("format", "text") != "text":
         raise ValueError(f"{path} is no delimited text, which alone is counted here")
@@ -209,9 +215,19 @@ def _records(path: str, reading: Mapping[str, Any]) -> Iterator[list[str]]:
         header: list[str] = next(filter(any, rows), [])
         records = filter(None, rows)
         first = next(records, [])
-        names = [""] * (1 < len(header) == len(first) - 1) + header
-        yield [name or f"#{i + 1}" for i, name in enumerate(names)]
+        yield [""] * (1 < len(header) == len(first) - 1) + header
         yield from chain(filter(None, [first]), records)
+
+
+def _addresses(titles: list[str]) -> list[str]:
+    """Return what columns are called: of several of one name each has its place among them."""
+    places: Counter[str] = Counter()
+    names = []
+    for i, title in enumerate(titles):
+        places[title] += 1
+        twin = title and titles.count(title) > 1
+        names.append(f"{title}#{places[title]}" if twin else title or f"#{i + 1}")
+    return names
 
 
 def _uncommented(lines: Iterable[str], comment: str | None) -> Iterator[str]:
@@ -223,10 +239,15 @@ def _uncommented(lines: Iterable[str], comment: str | None) -> Iterator[str]:
             yield line
 
 
+def _gaps(name: str, reading: Mapping[str, Any]) -> set[str]:
+    """Return the texts of a missing cell of a column."""
+    return {*reading.get("na", [""]), *reading.get("codes", {}).get(name, ())}
+
+
 def _reader(name: str, coding: Mapping[str, Any]) -> Callable[[str, bool], Any]:
     """Return what makes a letter of a cell: of a value as it was, or as it is released."""
     reading, bands = coding["reading"], dict(coding["bins"])
-    gaps, mark = set(reading.get("na", [""])), reading.get("decimal", ".")
+    gaps, mark = _gaps(name, reading), reading.get("decimal", ".")
     groups = {column: (dict(pairs), other) for column, pairs, other in coding.get("groups", ())}
     numeric = name in reading.get("numbers", ())
 

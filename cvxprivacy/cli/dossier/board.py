@@ -239,12 +239,14 @@ def cautions(
     asks_records = any(check.unit == "records" for check in checks)
     smallest = None if drawn.audit is None else _smallest(drawn.audit)
     population: Any = document.get("population")
+    dropped = document.get("columns_dropped", ())
+    beside = [name for name in source.schema.sensitive if name not in dropped]
     reasons: dict[str, Any] = {
         "constant": drawn.audit is not None and len(drawn.audit.letters) == 1,
         "exact": cells((document.get("recoding") or {}).get("exact", [])),
         "unmeasured": document.get("combined") is None and bool(document["released"]),
         "small groups": not asks_records and smallest,
-        "intervals": cells([n for n in source.schema.sensitive if n in source.schema.bins]),
+        "intervals": cells([n for n in beside if n in source.schema.bins]),
         "typed seed": document["released"] and seed["given"],
         "informed": (document.get("informed") or {}).get("caution"),
         "loose": document["status"] == "loose" and f"{document['upper'] - document['lower']:.2g}",

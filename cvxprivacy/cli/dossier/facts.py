@@ -25,6 +25,7 @@ from cvxprivacy.cli.dossier.provenance import Asked, Facts, Kept, input_facts, v
 from cvxprivacy.cli.dossier.secrecy import file_name, guard_of
 from cvxprivacy.cli.dossier.tables import Drawn, counted_letters, measures, uncertainty, worst_group
 from cvxprivacy.cli.dossier.words import rounded
+from cvxprivacy.cli.exits import notes
 from cvxprivacy.programs.worst import first_part
 from cvxprivacy.text import cells
 
@@ -114,6 +115,7 @@ def release_facts(
             sequel=sequel is not None,
             balanced=balanced,
             designed="designed" in document,
+            dropped=asked.opened.dropped,
         ),
         distortion_words=guard.kept(document.get("distortion_words") or [], numbers=False),
         found=found_rows(document, solution, drawn),
@@ -288,7 +290,7 @@ def audit_facts(asked: Asked, audit: Audit, released: str | None) -> Facts:
         distortion_words=[],
         found=[{"name": name, "value": value} for name, value in rows.items()],
         input={
-            **input_facts(asked, original, before, [], None),
+            **input_facts(asked, original, before, notes(), None),
             "released": None if alone else provenance.input_file(str(released)),
         },
         checks=check_facts(checks, audit),

@@ -31,6 +31,8 @@ Facts = dict[str, Any]
 
 PACKAGES = ("cvxprivacy", "numpy", "scipy", "pandas", "narwhals", "python-flint", "matplotlib")
 LISTED = 12  # values of a group
+GONE = "not in the released table"  # what becomes of a column
+_UNSAID = ("na", "numbers", "codes", "drop", "keep")  # of how a table was read
 MOST_BYTES = 1 << 30  # of a released table that is read again
 MOST_PROOF = 8 << 20  # bytes of a proof that is proved again while the report is made
 
@@ -65,7 +67,7 @@ class Asked:
 def input_facts(asked: Asked, source: Any, guard: Guard, notes: Sequence[str], seed: Any) -> Facts:
     """Return where the numbers come from."""
     schema = source.schema
-    reading = {k: v for k, v in schema.reading.items() if k not in ("na", "numbers")}
+    reading = {k: v for k, v in schema.reading.items() if k not in _UNSAID}
     return {
         "file": asked.house.table,
         "house": asked.house.name,
@@ -74,7 +76,7 @@ def input_facts(asked: Asked, source: Any, guard: Guard, notes: Sequence[str], s
         "left_out": source.dropped,
         "confidential": {"columns": list(schema.sensitive), "values": len(source.w)},
         "key": {"columns": list(schema.key), "cells": len(source.x)},
-        "columns": _columns(asked.opened.header, schema),
+        "columns": _columns(asked.opened, schema),
         "recodings": [
             {
                 "column": name,
@@ -112,7 +114,7 @@ def input_file(path: str) -> Facts:
     return {"name": file_name(path), "sha256": file_sum(path), "bytes": size}
 
 
-def _columns(header: Sequence[str], schema: Any) -> list[dict[str, str]]:
+def _columns(opened: Any, schema: Any) -> list[dict[str, str]]:
     """Return the columns of a table, each with its part in the release."""
     parts: Mapping[str, str] = {
         **dict.fromkeys(schema.sensitive, "confidential, copied"),
@@ -120,7 +122,12 @@ def _columns(header: Sequence[str], schema: Any) -> list[dict[str, str]]:
         **dict.fromkeys(schema.side, "side information"),
         **({schema.weights: "survey weight, copied"} if schema.weights else {}),
     }
-    return [{"column": name, "part": parts.get(name, "copied as it is")} for name in header]
+    dropped = {
+        name: parts[name].replace("copied", GONE) if name in parts else GONE
+        for name in opened.dropped
+    }
+    shown = {**dict.fromkeys(opened.header, "copied as it is"), **parts, **dropped}
+    return [{"column": name, "part": shown[name]} for name in opened.header]
 
 
 def _listed(groups: Any, guard: Guard) -> list[Facts]:

@@ -24,7 +24,7 @@ _SHOWN = {
     *("sensitive", "key", "distortion", "budget", "criterion", "leakage", "weights", "missing"),
     *("encoder", "units", "accuracy", "time-limit", "row-id", "draw", "delimiter", "encoding"),
     *("reference", "bootstrap", "ensure", "suppress", "at-most", "cells", "decimal", "sheet"),
-    *("holdout", "confidence", "prior", "comment"),
+    *("holdout", "confidence", "prior", "comment", "drop", "keep-columns"),
 }
 _NUMBER = re.compile(r"[-+]?[\d.]+(?:e[-+]?\d+)?")
 
@@ -152,7 +152,8 @@ def _value(option: str, value: str, sensitive: set[str]) -> str:
         pairs = []
         for name, _sign, typed in (part.rpartition("=") for part in parts):
             shown = file_name(typed) if option in _MAPPED else typed
-            pairs.append(f"{name}={KEPT_OUT if name.strip() in sensitive else shown}")
+            hidden = name.strip().casefold() in {other.casefold() for other in sensitive}
+            pairs.append(f"{name}={KEPT_OUT if hidden else shown}")
         return _quoted(",".join(pairs))
     return _quoted(value) if option in _SHOWN else KEPT_OUT
 

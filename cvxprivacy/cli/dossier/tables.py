@@ -83,11 +83,14 @@ class Drawn:
         schema = source.schema
         assert schema is not None
         names = [*schema.columns, *([schema.weights] if schema.weights else [])]
+        there = [name for name in names if name not in asked.opened.dropped]
         after = released_table(path, schema).frame(
-            names, binned=[name for name in schema.sensitive if name in schema.bins]
+            there, binned=[name for name in schema.sensitive if name in schema.bins]
         )
         # what misses a value in the release is suppressed: those that were dropped are not in it
         before = schema.counted_records(asked.opened.frame(names, binned=list(schema.bins)))
+        if len(there) < len(names):
+            after = _beside(after, before, there, [name for name in names if name not in there])
         pairs = paired(before, after, schema)
         recodings: dict[str, Any] = {"bins": schema.bins, "groups": schema.groups}
         audited = audit(
@@ -108,6 +111,13 @@ class Drawn:
             why = "the records of both tables cannot be set side by side in memory"
             return cls(audited, left_out={"Changed cells and loss": why})
         return cls(audited, changed(pairs), losses(pairs))
+
+
+def _beside(released: Any, original: Any, there: Sequence[str], lacking: Sequence[str]) -> Any:
+    """Return a released table with the columns that it lacks, of the same records in order."""
+    after = as_narwhals(released).lazy().select(*there).collect().to_pandas()
+    before = as_narwhals(original).lazy().select(*lacking).collect().to_pandas()
+    return pd.concat([after.reset_index(drop=True), before.reset_index(drop=True)], axis=1)
 
 
 def released_table(path: Path, schema: TableSchema) -> Any:

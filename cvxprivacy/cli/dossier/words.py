@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cvxprivacy.text import cells
@@ -168,7 +168,7 @@ def asked(data: Mapping[str, Any], criteria: Iterable[Any], schema: Any) -> list
 
 def against(
     schema: Any, encoder: str = "", *, sequel: bool = False, balanced: bool = False,
-    designed: bool = False,
+    designed: bool = False, dropped: Sequence[str] = (),
 ) -> list[dict[str, str]]:  # fmt: skip
     """Say against whom a released table protects, and against whom it does not.
 
@@ -183,6 +183,8 @@ def against(
         Whether records were drawn together.
     designed : bool
         Whether the table's counts were designed, and not drawn.
+    dropped : sequence of str
+        Columns that are not in the released table.
     """
     w, x = cells(schema.sensitive), cells(schema.key)
     sees = f" It saw {w} too: a released {x} is then chosen by what it is to hide." * (
@@ -192,6 +194,14 @@ def against(
         f" The randomisation saw {w}: who has both {x} and the released {x} of a person may learn "
         "more than from the {x} alone: the first page says how much."
     ) * ("w" in encoder)
+    beside = [name for name in schema.sensitive if name not in dropped]
+    recognised = (
+        f"By a column that is copied, or by its place, such a reader reads {cells(beside)}, which "
+        "is copied as it is: nothing here protects against that."
+        if beside
+        else "By a column that is copied, or by its place, such a reader reads the released "
+        f"{x} of that person, and all that is copied; {w} is not in the released table."
+    )
     people = {
         f"Who sees a released {x}, and nothing else of the record": "This is what the figures "
         f"are of: how much that cell tells about {w}, on average or in the worst group, as stated.",
@@ -199,8 +209,7 @@ def against(
         f"estimate from the whole table how {w} is distributed among people of that {x}, as from "
         "any statistic of the original: a release limits what a record tells about its person, "
         f"not what the table tells about people.{beyond}",
-        "Who recognises the record": f"By a column that is copied, or by its place, such a reader "
-        f"reads {w}, which is copied as it is: nothing here protects against that.",
+        "Who recognises the record": recognised,
         "Who knows the channel": "Its probabilities are no secret, and every figure holds for who "
         f"has them; the seed of the draws is one.{sees}",
         "Who reads this report, and knows all records but one or two": "Its figures of the "

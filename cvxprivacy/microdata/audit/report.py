@@ -345,7 +345,7 @@ def audit(
     key: Hashable | Sequence[Hashable],
     sensitive: Hashable | Sequence[Hashable],
     criteria: Sequence[Criterion] = (),
-    leakage: Leakage | Sequence[Leakage] | None = None,
+    leakage: Leakage | str | Sequence[Leakage | str] | None = None,
     bins: Mapping[Hashable, float | str | Sequence[float]] | None = None,
     groups: Mapping[Hashable, int | Mapping[Hashable, Hashable]] | None = None,
     missing: str = "refuse",
@@ -370,7 +370,7 @@ def audit(
         compare with its law in the released table.
     criteria : sequence of Criterion
         ``TCloseness(t)``, ``LDiversity(l)``, ``KAnonymity(k)``, ``DeltaDisclosure(delta)``.
-    leakage : Leakage, or several, optional
+    leakage : Leakage or its name, or several, optional
         What else to measure beside information and the distances of t-closeness; by default
         chi-squared, squared Hellinger, the guessing probability, Sibson's of order 2 and maximal
         leakage.  Matrices are in the order of ``released.w``, or of ``original.w`` where that is
