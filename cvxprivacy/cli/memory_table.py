@@ -439,14 +439,14 @@ def _write_workbook(file: IO[bytes], out: str, columns: Columns, look: Look) -> 
     titles = list(columns) if look.titles is None else look.titles
 
     def cell(value: Any, row: int, column: int) -> Any:
-        shown, error = look.formats.get((row, column)), look.errors.get((row, column))
-        if not isinstance(value, str) and shown is None and error is None and row:
+        shown, other = look.formats.get((row, column)), look.others.get((row, column))
+        if not isinstance(value, str) and shown is None and other is None and row:
             return value
         made = WriteOnlyCell(sheet, value)
         if isinstance(value, str):
             made.data_type = "s"  # and no formula, whatever it begins with
-        if error is not None:
-            made.value, made.data_type = error, "e"
+        if other is not None:
+            made.value, made.data_type = other
         if shown is not None:
             made.number_format = shown
         if not row and look.header:

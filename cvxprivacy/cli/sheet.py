@@ -47,8 +47,8 @@ class Look:
         Of each cell of the header.
     formats : mapping of (row, column) to str
         Number formats, where they are not the general one.
-    errors : mapping of (row, column) to str
-        Values such as #N/A.
+    others : mapping of (row, column) to (str, str)
+        Cells that count as empty, with their types in the file: #N/A and the like, and blanks.
     remark : str
         What is to be said of it.
     """
@@ -58,7 +58,7 @@ class Look:
     widths: Sequence[float | None] = ()
     header: Sequence[Mapping[str, Any]] = ()
     formats: Mapping[tuple[int, int], str] = field(default_factory=dict)
-    errors: Mapping[tuple[int, int], str] = field(default_factory=dict)
+    others: Mapping[tuple[int, int], tuple[str, str]] = field(default_factory=dict)
     remark: str = _PLAIN
 
     def of(self, titles: Sequence[Any], released: Sequence[bool], records: int) -> Look:
@@ -82,8 +82,8 @@ class Look:
             usual = max(counts, key=counts.__getitem__, default=None)
             if usual is not None:
                 formats |= {(row, column): usual for row in rows}
-        errors = {place: error for place, error in self.errors.items() if not released[place[1]]}
-        return replace(self, titles=titles, formats=formats, errors=errors)
+        others = {place: other for place, other in self.others.items() if not released[place[1]]}
+        return replace(self, titles=titles, formats=formats, others=others)
 
 
 def look_of(path: Path, sheet: str, rows: Sequence[int], columns: Sequence[int]) -> Look:
@@ -103,7 +103,7 @@ def look_of(path: Path, sheet: str, rows: Sequence[int], columns: Sequence[int])
         place = {row: i for i, row in enumerate(rows)}
         across = {column: i for i, column in enumerate(columns)}
         header: list[dict[str, Any]] = [{} for _ in columns]
-        formats, errors = {}, {}
+        formats, others = {}, {}
         for line in book[sheet].iter_rows():
             for cell in line:
                 at = place.get((cell.row or 0) - 1 if hasattr(cell, "row") else -1)
@@ -115,8 +115,9 @@ def look_of(path: Path, sheet: str, rows: Sequence[int], columns: Sequence[int])
                     continue
                 if cell.number_format != "General":
                     formats[at, column] = cell.number_format
-                if cell.data_type == "e":
-                    errors[at, column] = str(cell.value)
+                blank = isinstance(cell.value, str) and cell.value and not cell.value.strip()
+                if cell.data_type == "e" or blank:
+                    others[at, column] = str(cell.value), "e" if cell.data_type == "e" else "s"
     finally:
         book.close()
     widths: dict[int, float] = {}
@@ -128,7 +129,7 @@ def look_of(path: Path, sheet: str, rows: Sequence[int], columns: Sequence[int])
                 range(int(attributes["min"]) - 1, last), float(attributes["width"])
             )
     return Look(
-        sheet, None, [widths.get(column) for column in columns], header, formats, errors, _KEPT
+        sheet, None, [widths.get(column) for column in columns], header, formats, others, _KEPT
     )
 
 

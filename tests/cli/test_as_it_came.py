@@ -198,6 +198,7 @@ def workbook(here):
         sheet[f"D{i + 4}"].number_format = "dd/mm/yyyy"
         sheet[f"F{i + 4}"].number_format = "0.00%"
     sheet["F9"], sheet["F9"].data_type = "#N/A", "e"
+    sheet["F10"] = "  "
     sheet.column_dimensions["C"].width = 31
     sheet["C5"].comment = openpyxl.comments.Comment("was b", "me")
     other["A1"] = "who"
