@@ -34,6 +34,7 @@ __all__ = [
     "Engine",
     "Mechanism",
     "Places",
+    "by_row",
     "check_letters",
     "drawn_batches",
     "engine_of",
@@ -302,7 +303,7 @@ def _row_of(rows: Mapping[Any, int], letter: Any) -> int:
 def inverse_transform(cumulative: Numbers, rows: Places, numbers: Numbers) -> Places:
     """Return the column at which a record's row of cumulative sums exceeds its number."""
     drawn = np.empty(len(rows), dtype=np.int64)
-    for row, on in _by_row(rows, len(cumulative)):
+    for row, on in by_row(rows, len(cumulative)):
         drawn[on] = np.searchsorted(cumulative[row], numbers[on], side="right")
     return drawn
 
@@ -310,14 +311,14 @@ def inverse_transform(cumulative: Numbers, rows: Places, numbers: Numbers) -> Pl
 def inverse_transform_sparse(laws: Any, rows: Places, numbers: Numbers) -> Places:
     """Do the same of a ``csr_array`` of the laws themselves."""
     drawn = np.empty(len(rows), dtype=np.int64)
-    for row, on in _by_row(rows, laws.shape[0]):
+    for row, on in by_row(rows, laws.shape[0]):
         entries = slice(laws.indptr[row], laws.indptr[row + 1])
         place = np.searchsorted(np.cumsum(laws.data[entries]), numbers[on], side="right")
         drawn[on] = laws.indices[entries][place]
     return drawn
 
 
-def _by_row(rows: Places, count: int) -> Iterator[tuple[int, Places]]:
+def by_row(rows: Places, count: int) -> Iterator[tuple[int, Places]]:
     """Yield each row that records have, with their places."""
     few = count <= np.iinfo(np.uint16).max  # small numbers are sorted by their digits
     order = np.argsort(rows.astype(np.uint16) if few else rows, kind="stable")
