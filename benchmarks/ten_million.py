@@ -1,17 +1,29 @@
-"""Count and release ten million records of a Parquet file through DuckDB, and print the peak.
+"""Release ten million records of a Parquet file, beside a plain copy of it by Polars.
 
     python benchmarks/ten_million.py folder [records]
 
-The file is made in the folder first, by a process of its own, so that the peak is that of
-counting and releasing alone.
+The file is made in the folder first.  Each run is a process of its own: a plain copy, the command
+without and with the survey of the other columns, and Python with DuckDB's memory limited.
 """
 
 from __future__ import annotations
 
 import multiprocessing
+import os
 import re
+import subprocess
 import sys
+import time
 from pathlib import Path
+
+COPY = """
+import sys, polars
+polars.scan_parquet(sys.argv[1]).sink_parquet(sys.argv[2], compression="snappy")
+"""
+RELEASE = [
+    "release", "--sensitive", "ward", "--key", "age,sex", "--bins", "age=10", "--budget", "0.1",
+    "--seed", "1", "--force",
+]  # fmt: skip
 
 
 def make(path: Path, records: int) -> None:
@@ -62,8 +74,22 @@ def peak() -> float:
     return int(re.findall(r"VmHWM:\s*(\d+) kB", status)[0]) / 2**20
 
 
+def timed(*arguments: str) -> dict[str, float]:
+    """Run Python; return seconds on the clock, seconds of all processors, and the peak."""
+    start = time.perf_counter()
+    child = subprocess.Popen([sys.executable, *arguments], stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    assert child.returncode == 0
+    return {
+        "seconds": round(time.perf_counter() - start, 1),
+        "processors": round(used.ru_utime + used.ru_stime, 1),
+        "peak GiB": round(used.ru_maxrss / 2**20, 3),
+    }
+
+
 def main() -> None:
-    """Make, release, print."""
+    """Make, copy, release, print."""
     folder = Path(sys.argv[1])
     records = int(sys.argv[2]) if len(sys.argv) > 2 else 10_000_000
     path = folder / "ten_million.parquet"
@@ -71,6 +97,10 @@ def main() -> None:
     maker = context.Process(target=make, args=(path, records))
     maker.start()
     maker.join()
+    released, command = str(folder / "released.parquet"), ["-m", "cvxprivacy", *RELEASE]
+    print("plain copy", timed("-c", COPY, str(path), str(folder / "copy.parquet")))
+    for survey in ("--no-untouched", "--untouched"):
+        print(f"release {survey}", timed(*command, survey, "--out", released, str(path)))
     with context.Pool(1) as pool:
         print(pool.apply(release, (path, folder / "released.parquet")))
 

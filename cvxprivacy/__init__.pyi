@@ -86,6 +86,7 @@ from .microdata.group_criteria import (
     RecursiveDiversity as RecursiveDiversity,
 )
 from .microdata.intervals import optimal_intervals as optimal_intervals
+from .microdata.quality import quality as quality
 from .microdata.recoded_key import recoded_key as recoded_key
 from .microdata.untouched import untouched as untouched
 from .model import (

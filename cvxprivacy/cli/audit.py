@@ -19,6 +19,7 @@ from cvxprivacy.errors import InputError
 
 if TYPE_CHECKING:
     from cvxprivacy.microdata.audit import Audit
+    from cvxprivacy.microdata.quality import Quality
 
 __all__ = ["audit"]
 
@@ -86,6 +87,12 @@ __all__ = ["audit"]
     metavar="DRAWS",
     help="For the intervals of the mutual information; 0 for none.",
 )
+@shared.file(
+    "--channel",
+    "The channel that wrote RELEASED (release --channel): what margins, correlations and a "
+    "regression are worth before and after, as they are and corrected, beside PRAM of as many "
+    "changes.  The counts of --json are of the original: keep them in the office.",
+)
 @shared.seed("Of the bootstrap.")
 @shared.units
 @shared.report
@@ -96,6 +103,7 @@ def audit(
     original: str,
     released: str | None,
     each: bool,
+    channel: str | None,
     fraction: float | None,
     reading: dict[str, Any],
     report: tuple[str, ...],
@@ -113,6 +121,8 @@ def audit(
     from cvxprivacy.cli.report import REPORTED
     from cvxprivacy.cli.table_files import open_table
     from cvxprivacy.microdata.audit import audit as audited, audit_each
+    from cvxprivacy.microdata.quality import quality
+    from cvxprivacy.release.channel import Channel
 
     if each and report:
         remedy = "write one for each column, with that column alone in --sensitive"
@@ -120,6 +130,11 @@ def audit(
     if each and isinstance(options["ordered"], str) and options["ordered"]:
         remedy = "leave the values out, or audit their column alone"
         raise InputError("--ordered", "values of no column in particular, with --each", remedy)
+    if channel is not None and released is None:
+        remedy = "pass the table that the channel wrote, too"
+        raise InputError("--channel", "without RELEASED", remedy, value=channel)
+    drawn = None if channel is None else Channel.load(channel)
+    coded = None if drawn is None else drawn.schema
     targets = report_targets(report)
     paths = [path for path in (original, released) if path is not None]
     refuse_unwritable(targets, *paths, *mapping_files(options["recoding"]))
@@ -129,10 +144,14 @@ def audit(
     names = dict.fromkeys([*settings["sensitive"], *settings["key"], *weights])
     for name in names:
         _refuse_other_case(name, tables[-1])
+    binned = list(settings["bins"])
+    if coded is not None:
+        names |= dict.fromkeys(coded.columns)
+        binned += list(coded.bins)
     frames = [
         table.frame(
             [name for name in names if name in table.header],
-            binned=list(settings["bins"]) if table is tables[0] else (),
+            binned=binned if table is tables[0] else (),
         )
         for table in tables
     ]
@@ -142,6 +161,7 @@ def audit(
             several = audit_each(*frames, **settings)
         else:
             result = audited(*frames, **settings)
+        figures = None if drawn is None else quality(frames[0], frames[1], drawn)
     except InputError as error:
         if error.argument != "original":
             raise
@@ -150,16 +170,27 @@ def audit(
         raise InputError("ORIGINAL", problem, remedy, where=where, value=value) from None
     if several is not None:
         first = next(iter(several.values()))
-        say(*_estimated(first, fraction, several.document(letters=False), [str(several)]))
+        document = {**several.document(letters=False), **_figures(figures)}
+        say(*_estimated(first, fraction, document, [str(several), *_lines(figures)]))
         sys.exit(0 if several.holds else 1)
     house = House.of(targets, original)
     asked = Asked(arguments(), click.get_current_context().command, original, tables[0], house)
     write_all(report_outputs(targets, lambda: audit_facts(asked, result, released)), house)
-    document = {**result.document(letters=False), "files": targets}
-    lines = [str(result), *described(targets, dict.fromkeys(targets, REPORTED))]
+    document = {**result.document(letters=False), **_figures(figures), "files": targets}
+    lines = [str(result), *_lines(figures), *described(targets, dict.fromkeys(targets, REPORTED))]
     say(*_estimated(result, fraction, document, lines))
     if not result.holds:
         sys.exit(1)
+
+
+def _figures(figures: Quality | None) -> dict[str, Any]:
+    """Return what a document has of the figures before and after."""
+    return {} if figures is None else {"quality": figures.document()}
+
+
+def _lines(figures: Quality | None) -> list[str]:
+    """Return what is said of the figures before and after."""
+    return [] if figures is None else ["", str(figures)]
 
 
 def _estimated(

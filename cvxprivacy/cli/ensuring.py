@@ -48,7 +48,8 @@ def mended(
     refuse_unknown("--ensure: the confidential column", schema.sensitive, opened.header)
     weights = [] if schema.weights is None else [schema.weights]
     names = [*schema.columns, *weights, *([] if row_id is None else [row_id])]
-    frame = in_memory(opened.frame(list(dict.fromkeys(names)), binned=list(schema.bins)))
+    names = list(dict.fromkeys(names))
+    frame = in_memory(opened.frame(names, binned=list(schema.bins)), names)
     rules = [stated_criterion({"kind": kind, **numbers}) for kind, numbers in typed]
     how: dict[str, Any] = {"seed": seed, "row_id": row_id, "draw": draw, "units": units}
     table = ensured(channel, frame, rules, **how)

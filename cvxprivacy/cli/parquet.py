@@ -10,7 +10,8 @@ import glob
 import io
 import json
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 from types import MappingProxyType
@@ -30,9 +31,14 @@ BATCH = 1 << 16  # records read at a time
 GROUP = 1 << 27  # bytes of a row group in memory; a larger one is written in pieces
 
 
-def in_memory(frame: Any) -> Any:
-    """Return a frame of all records at once, for draws that count them before they draw any."""
-    return frame.to_arrow_table() if hasattr(frame, "to_arrow_table") else frame
+def in_memory(frame: Any, names: Iterable[str]) -> Any:
+    """Return all records at once, for draws that count them before they draw any.
+
+    Of what is not in memory only the columns that are named.
+    """
+    if not hasattr(frame, "to_arrow_table"):
+        return frame
+    return frame.project(", ".join(map(_quoted, names))).to_arrow_table()
 
 
 class ParquetTable:
@@ -117,7 +123,7 @@ class ParquetTable:
             kept = relation.count("*").fetchall()[0][0]
         with applied(self.path) as notes:
             if draw == "balanced" or channel.drawn_jointly:
-                table = in_memory(relation)
+                table = in_memory(relation, names)
                 reader = channel.apply(table, seed=seed, row_id=row_id, draw=draw).to_reader()
             else:
                 reader = channel.apply(relation, seed=seed, row_id=row_id)
@@ -237,17 +243,17 @@ class _Released:
 
         how, lost = self._manner()
         cut, total = False, max(self.file.metadata.num_rows, 1)
-        with pq.ParquetWriter(file, self.schema, **how) as writer:
+        with pq.ParquetWriter(file, self.schema, **how) as writer, _Behind(writer) as behind:
             for group in range(self.file.num_row_groups):
                 held: list[Any] = []
                 for batch in self.file.iter_batches(BATCH, row_groups=[group]):
                     if sum(part.nbytes for part in held) > GROUP:
-                        self._flush(writer, held)
-                        cut = True
+                        self.records += behind.write(held)
+                        held, cut = [], True
                     held.append(self._part(batch, *replaced(batch)))
                     if progress is not None:
                         progress(self.table.size * len(batch) // total)
-                self._flush(writer, held)
+                self.records += behind.write(held)
         pieces = f"row groups of more than {GROUP >> 20} MiB are written in pieces"
         notes = [*self.notes, *lost, *([pieces] if cut else [])]
         return [f"{self.table.path.name}: {note}" for note in notes]
@@ -262,16 +268,6 @@ class _Released:
             kind = self.schema.field(self.kept.index(place)).type
             columns[place] = _cast(new[name], kind, self.dictionaries.get(name))
         return pa.Table.from_arrays([columns[i] for i in self.kept], schema=self.schema)
-
-    def _flush(self, writer: Any, held: list[Any]) -> None:
-        """Write records as one row group, and forget them."""
-        import pyarrow as pa
-
-        records = sum(part.num_rows for part in held)
-        if records:
-            writer.write_table(pa.concat_tables(held), row_group_size=records)
-        self.records += records
-        held.clear()
 
     def _dictionary(self, field: Any, values: Any) -> Any:
         """Return the categories of a column: those that are released, in the order they had."""
@@ -328,6 +324,37 @@ class _Released:
                 several = len(set(listed.values())) > 1
                 how["compression"] = listed if several else listed[paths[0]]
         return how, lost
+
+
+class _Behind:
+    """Writes a row group while the next one is made; no more than one waits."""
+
+    def __init__(self, writer: Any) -> None:
+        self.writer, self.pool = writer, ThreadPoolExecutor(1)
+        self.group: Future[None] | None = None
+
+    def __enter__(self) -> _Behind:
+        return self
+
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        self.pool.shutdown()
+        if kind is None:
+            self._ended()
+
+    def _ended(self) -> None:
+        if self.group is not None:
+            self.group.result()  # which raises what went wrong
+
+    def write(self, parts: list[Any]) -> int:
+        """Write records as one row group; return how many they are."""
+        import pyarrow as pa
+
+        records = sum(part.num_rows for part in parts)
+        if records:
+            self._ended()
+            group = pa.concat_tables(parts)
+            self.group = self.pool.submit(self.writer.write_table, group, row_group_size=records)
+        return records
 
 
 # ---- types -------------------------------------------------------------------------------

@@ -178,7 +178,9 @@ class Releasing:
         """Draw the table, hold it against what was asked, and mend it if that is wanted."""
         if self.targets["out"] is not None:
             together = self.options["draw"] == "balanced" or self.ensure == "table"
-            frame = in_memory(self.frame) if together else self.frame
+            more = (self.schema.weights, self.row_id)
+            names = dict.fromkeys([*self.schema.columns, *(n for n in more if n is not None)])
+            frame = in_memory(self.frame, names) if together else self.frame
             limit = self.options["time_limit"]
             self.drawn = DrawnTable.of(
                 self.problem, self.solution, frame, seed=self.seed, row_id=self.row_id,

@@ -18,6 +18,7 @@ from cvxprivacy.release.draws import Draws, Numbers
 from cvxprivacy.tables.counting import count_letters
 from cvxprivacy.tables.engines import (
     as_narwhals,
+    crossed,
     is_frame,
     is_missing,
     python_values,
@@ -33,6 +34,7 @@ __all__ = [
     "Engine",
     "Mechanism",
     "Places",
+    "by_row",
     "check_letters",
     "drawn_batches",
     "engine_of",
@@ -101,13 +103,19 @@ class Mechanism:
             table = as_narwhals(batch, "values")
             assert isinstance(table, nw.DataFrame)
             rows = self._rows(table, first)
-            w = schema.letters(table, schema.sensitive)
+            codes, letters = schema.coded(table, schema.sensitive)
+            w = [letters[code] for code in codes.tolist()] if batch_draws.balanced else None
             drawn = self._drawn(rows, batch_draws, self._names(table, row_id), first, w)
-            cells = [(v, x_of[s], y) for v, s, y in zip(w, rows, drawn.tolist(), strict=True)]
-            counts.update(cells)
+            parts = [(codes, letters), (rows, x_of), (drawn, range(len(self.outputs)))]
+            cells, triples = crossed(parts)
+            records, came = np.bincount(cells).tolist(), np.empty(len(triples), np.int64)
+            came[cells[::-1]] = np.arange(len(cells))[::-1]  # the first record of each
+            for i in np.argsort(came).tolist():
+                counts[triples[i]] += records[i]
             if schema.weights is not None:
                 weights = python_values(table[schema.weights])
-                for cell, weight in zip(cells, weights, strict=True):
+                for code, weight in zip(cells.tolist(), weights, strict=True):
+                    cell = triples[code]
                     masses[cell] = masses.get(cell, 0.0) + float(weight)
         return dict(counts), masses
 
@@ -221,9 +229,11 @@ class Mechanism:
         """Return the row of each record of a frame in memory."""
         groups = self._columns(frame.columns)[0]
         schema = self.schema or TableSchema(key=tuple(groups[0]))
-        parts = [schema.letters(frame, group) for group in groups]
-        letters = parts[0] if len(parts) == 1 else list(zip(*parts, strict=True))
-        return rows_of(self.rows, letters, first)
+        codes, letters = crossed([schema.coded(frame, group) for group in groups])
+        places = np.array([_row_of(self.rows, letter) for letter in letters], np.int64)[codes]
+        for i in np.flatnonzero(places < 0)[:1].tolist():  # refuse the first such record
+            rows_of(self.rows, [letters[codes[i]]], first + i)
+        return places
 
     def _survey(
         self, values: Any, frame: nw.LazyFrame[Any], engine: Engine, row_id: Any
@@ -282,10 +292,18 @@ def rows_of(rows: Mapping[Any, int], letters: Sequence[Any], first: int = 0) -> 
     return places
 
 
+def _row_of(rows: Mapping[Any, int], letter: Any) -> int:
+    """Return a letter's row, or −1 where it has none."""
+    try:
+        return rows[letter]
+    except (KeyError, TypeError):
+        return -1
+
+
 def inverse_transform(cumulative: Numbers, rows: Places, numbers: Numbers) -> Places:
     """Return the column at which a record's row of cumulative sums exceeds its number."""
     drawn = np.empty(len(rows), dtype=np.int64)
-    for row, on in _by_row(rows, len(cumulative)):
+    for row, on in by_row(rows, len(cumulative)):
         drawn[on] = np.searchsorted(cumulative[row], numbers[on], side="right")
     return drawn
 
@@ -293,14 +311,14 @@ def inverse_transform(cumulative: Numbers, rows: Places, numbers: Numbers) -> Pl
 def inverse_transform_sparse(laws: Any, rows: Places, numbers: Numbers) -> Places:
     """Do the same of a ``csr_array`` of the laws themselves."""
     drawn = np.empty(len(rows), dtype=np.int64)
-    for row, on in _by_row(rows, laws.shape[0]):
+    for row, on in by_row(rows, laws.shape[0]):
         entries = slice(laws.indptr[row], laws.indptr[row + 1])
         place = np.searchsorted(np.cumsum(laws.data[entries]), numbers[on], side="right")
         drawn[on] = laws.indices[entries][place]
     return drawn
 
 
-def _by_row(rows: Places, count: int) -> Iterator[tuple[int, Places]]:
+def by_row(rows: Places, count: int) -> Iterator[tuple[int, Places]]:
     """Yield each row that records have, with their places."""
     few = count <= np.iinfo(np.uint16).max  # small numbers are sorted by their digits
     order = np.argsort(rows.astype(np.uint16) if few else rows, kind="stable")

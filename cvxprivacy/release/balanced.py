@@ -23,9 +23,12 @@ import numpy as np
 
 from cvxprivacy.certificates.exact_channel import DENOMINATOR
 from cvxprivacy.exact import is_sparse
+from cvxprivacy.release.apply import by_row
 from cvxprivacy.release.draws import Draws, Numbers
 
 __all__ = ["balanced", "balanced_counts", "dealt"]
+
+FEW = 64  # records of a cell on average, from which each cell is sorted by itself
 
 
 def balanced(
@@ -91,8 +94,18 @@ def dealt(cells: Numbers, outputs: Numbers, numbers: Numbers) -> Numbers:
     numbers : (words, records) array
         By which they are put in order.
     """
-    drawn = np.empty(len(cells), np.int64)
-    drawn[np.lexsort((*numbers[::-1], cells))] = outputs
+    drawn, count = np.empty(len(cells), np.int64), int(cells.max(initial=0)) + 1
+    if len(cells) < FEW * count:
+        drawn[np.lexsort((*numbers[::-1], cells))] = outputs
+        return drawn
+    first = 0
+    for _, on in by_row(cells, count):  # a cell at a time is the same order, sooner
+        order = on[np.argsort(numbers[0][on])]
+        words = numbers[0][order]
+        if (words[1:] == words[:-1]).any():
+            order = on[np.lexsort(numbers[::-1][:, on])]
+        drawn[order] = outputs[first : first + len(on)]
+        first += len(on)
     return drawn
 
 

@@ -34,7 +34,7 @@ from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.text import aligned
 from cvxprivacy.validation import array, integer, labels, number, one_of, present
 
-__all__ = ["Estimate", "estimate", "released_counts"]
+__all__ = ["Estimate", "estimate", "released_counts", "weights_of_outputs"]
 
 # Rows may sum to 1 within this, and singular values below it count as zero: beyond it the matrix
 # is not known, and a standard error would be of the order of 1/(RESOLUTION √N).
@@ -277,17 +277,44 @@ def released_counts(
     return counts
 
 
-def _moment(k: np.ndarray, q: np.ndarray, even: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the moment estimate and its covariance of one record.
+def weights_of_outputs(k: np.ndarray, least: float = RESOLUTION) -> tuple[np.ndarray, np.ndarray]:
+    """Return A and the singular values of the channel, of which K A is the identity if none is 0.
 
     The singular values are the canonical correlations of x and x̂ for an even p(x): the first
-    is 1, with the all-one functions, for which reason every row of A sums to 1.
+    is 1, with the all-one functions, for which reason every row of A sums to 1.  Else K A is a
+    projection: what it leaves as it is, Σ_x n(x) f(x) with K A f = f, is estimated without bias.
+
+    Parameters
+    ----------
+    k : ndarray, shape (|X|, |X̂|)
+        Rows are laws.
+    least : float
+        Singular values up to it count as zero.
+
+    Returns
+    -------
+    (ndarray, ndarray)
+        The share of each output in each estimate, shape (|X̂|, |X|), and the values.
     """
-    root = np.sqrt(len(k) * even)
-    scaled = np.divide(k, root, out=np.zeros_like(k), where=root > 0)
-    u, values, v = np.linalg.svd(scaled, full_matrices=False)
+    root = np.sqrt(len(k) * k.mean(axis=0))
+    u, values, v = np.linalg.svd(_scaled(k, root), full_matrices=False)
+    kept = values > least
+    share = (u[:, kept] / values[kept] @ v[kept]).T
+    return np.divide(
+        share, root[:, None], out=np.zeros_like(share), where=root[:, None] > 0
+    ), values
+
+
+def _scaled(k: np.ndarray, root: np.ndarray) -> np.ndarray:
+    return np.divide(k, root, out=np.zeros_like(k), where=root > 0)
+
+
+def _moment(k: np.ndarray, q: np.ndarray, even: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the moment estimate and its covariance of one record."""
+    share, values = weights_of_outputs(k)
     often = (q > 0) | (k.max(axis=0) >= 1e-4)  # unseen letters of next to no mass tell nothing
-    informative = np.linalg.svd(scaled[:, often], compute_uv=False) if often.any() else np.zeros(0)
+    scaled = _scaled(k, np.sqrt(len(k) * even))[:, often]
+    informative = np.linalg.svd(scaled, compute_uv=False) if often.any() else np.zeros(0)
     rank = min(int((values > RESOLUTION).sum()), int((informative > RESOLUTION).sum()))
     if rank < len(k):
         raise InputError(
@@ -297,8 +324,6 @@ def _moment(k: np.ndarray, q: np.ndarray, even: np.ndarray) -> tuple[np.ndarray,
             'use method="em" for one likeliest law of many, which says what is not determined',
             value=rank,
         )
-    share = (u / values @ v).T  # of each output in each estimated share
-    share = np.divide(share, root[:, None], out=np.zeros_like(share), where=root[:, None] > 0)
     p = q @ share
     centred = np.sqrt(q)[:, None] * (share - p)
     return p, centred.T @ centred

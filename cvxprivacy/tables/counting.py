@@ -5,7 +5,7 @@ Nothing larger than the table of counts is ever collected.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ from cvxprivacy.tables.values import MOST_CELLS, ranked
 
 __all__ = ["Counts", "count_letters", "count_records", "natural_order"]
 
+PART = 1 << 20  # records of Arrow that are counted at once
 MOST_LEVELS = 10_000  # of a column: distances between its values are a table
 
 
@@ -125,9 +126,17 @@ def _grouped(
     """Return each observed cell's value in each column, and its records and sums of weights."""
     codes = {f"c{i}": code(schema, lazy, name) for i, name in enumerate(names)}
     sums = [nw.len().alias("records"), *(nw.col(name).sum() for name in weights)]
-    table = collect(
-        lambda: lazy.select(**codes, **weights).group_by(*codes).agg(*sums).head(MOST_CELLS + 1)
-    )
+    parts = [
+        collect(
+            lambda part=part: (  # type: ignore[misc]
+                part.select(**codes, **weights).group_by(*codes).agg(*sums).head(MOST_CELLS + 1)
+            )
+        )
+        for part in _parts(lazy, weights)
+    ]
+    table = parts[0]
+    if len(parts) > 1:
+        table = nw.concat(parts).group_by(*codes).agg(nw.col("records").sum())
     if len(table) > MOST_CELLS:
         widest = max(range(len(names)), key=lambda i: table[f"c{i}"].n_unique())
         problem = f"more than {MOST_CELLS:,} observed cells, most for column {names[widest]!r}"
@@ -136,6 +145,15 @@ def _grouped(
     columns = {name: python_values(table[name]) for name in table.columns}
     values = {name: _values(schema, name, columns[f"c{i}"]) for i, name in enumerate(names)}
     return values, {name: columns[name] for name in ("records", *weights)}
+
+
+def _parts(lazy: nw.LazyFrame[Any], weights: Mapping[str, Any]) -> list[nw.LazyFrame[Any]]:
+    """Return records of Arrow a million at a time: each expression of them is a column more."""
+    if weights or not lazy.implementation.is_pyarrow():
+        return [lazy]
+    table: Any = nw.to_native(lazy)
+    starts = range(0, max(len(table), 1), PART)
+    return [nw.from_native(table.slice(start, PART)).lazy() for start in starts]
 
 
 def code(schema: TableSchema, lazy: nw.LazyFrame[Any], name: str) -> nw.Expr:

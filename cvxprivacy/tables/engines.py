@@ -8,13 +8,17 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.extras import is_of_engine, nw, pd, required
 
 __all__ = [
+    "Codes",
     "as_narwhals",
+    "coded",
     "collect",
+    "crossed",
     "finite_numbers",
     "in_memory",
     "is_frame",
@@ -26,6 +30,8 @@ __all__ = [
     "series_of",
     "whole_records",
 ]
+
+Codes = npt.NDArray[np.int64]
 
 
 def is_frame(values: Any) -> bool:
@@ -143,6 +149,66 @@ def _python(value: Any) -> Any:
     if isinstance(value, Decimal):
         return int(value) if value == int(value) else float(value)
     return value.item() if isinstance(value, np.generic) else value
+
+
+def coded(series: nw.Series[Any]) -> tuple[Codes, list[Any]]:
+    """Return a column as numbers of its values, and the values, each once and as Python objects.
+
+    Values are in the order in which they come first; those that cannot be compared may come twice.
+    """
+    if series.implementation.is_pyarrow():
+        pa = required("pyarrow", "engines", "a pyarrow table")
+        column: Any = nw.to_native(series)
+        if pa.types.is_dictionary(column.type):  # of which a value may be there twice, or unused
+            column = column.cast(column.type.value_type)
+        try:
+            column = column.dictionary_encode("encode").unify_dictionaries()
+        except pa.ArrowException:  # of a type that is not compared
+            return _coded(python_values(series), typed=True)
+        codes = [chunk.indices.to_numpy() for chunk in column.chunks]
+        values = pa.chunked_array(
+            [column.chunk(0).dictionary] if codes else [], column.type.value_type
+        )
+        distinct = python_values(nw.from_native(values, series_only=True))
+        return np.concatenate([np.zeros(0, np.int64), *codes]).astype(np.int64), distinct
+    return _coded(python_values(series), typed=series.dtype == nw.Object)
+
+
+def _coded(values: Sequence[Any], *, typed: bool) -> tuple[Codes, list[Any]]:
+    """Number values; ``typed`` if True is not the same as 1."""
+    places: dict[Any, int] = {}
+    keys = [(type(v), v) for v in values] if typed else values
+    try:
+        codes = [places.setdefault(key, len(places)) for key in keys]
+    except TypeError:
+        return np.arange(len(values)), list(values)
+    return np.array(codes, np.int64), [key[1] for key in places] if typed else list(places)
+
+
+def crossed(columns: Sequence[tuple[Codes, Sequence[Any]]]) -> tuple[Codes, list[Any]]:
+    """Return numbers of the combinations of values that occur, and these: of one column its own.
+
+    Parameters
+    ----------
+    columns : sequence of (codes, values)
+        Each record's number in the values of a column.
+    """
+    codes, values = columns[0][0], list(columns[0][1])
+    if len(columns) == 1:
+        return codes, values
+    values = [(value,) for value in values]
+    for others, more in columns[1:]:
+        joint, size = codes * len(more) + others, len(values) * len(more)
+        if size <= max(4 * len(joint), 1 << 16):
+            places = np.flatnonzero(np.bincount(joint, minlength=size))
+            number = np.zeros(size, np.int64)
+            number[places] = np.arange(len(places))
+            codes = number[joint]
+        else:
+            places, codes = np.unique(joint, return_inverse=True)
+        pairs = zip(*(side.tolist() for side in np.divmod(places, len(more))), strict=True)
+        values = [(*values[i], more[j]) for i, j in pairs]
+    return codes, values
 
 
 def finite_numbers(series: nw.Series[Any], argument: str) -> np.ndarray:

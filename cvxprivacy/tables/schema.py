@@ -12,7 +12,16 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.extras import nw
 from cvxprivacy.frozen import frozen
 from cvxprivacy.tables.bins import Bins, bins_of, quantile_bins, quantiles_in
-from cvxprivacy.tables.engines import as_narwhals, collect, is_missing, python_values, whole_records
+from cvxprivacy.tables.engines import (
+    Codes,
+    as_narwhals,
+    coded,
+    collect,
+    crossed,
+    is_missing,
+    python_values,
+    whole_records,
+)
 from cvxprivacy.tables.groups import Groups, groups_of
 from cvxprivacy.tables.values import value_counts
 from cvxprivacy.validation import one_of, present
@@ -224,6 +233,22 @@ class TableSchema:
         """
         columns = [self._letters(name, python_values(frame[name])) for name in names]
         return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
+
+    def coded(self, frame: nw.DataFrame[Any], names: Sequence[str]) -> tuple[Codes, list[Any]]:
+        """Return the same as numbers in a list of letters, which has each letter at least once.
+
+        Parameters
+        ----------
+        frame : narwhals.DataFrame
+            The records.
+        names : sequence of str
+            Columns, as of :meth:`letters`.
+        """
+        columns = []
+        for name in names:
+            codes, values = coded(frame[name])
+            columns.append((codes, self._letters(name, values)))
+        return crossed(columns)
 
     def _letters(self, name: str, values: list[Any]) -> list[Any]:
         if name in self.groups:

@@ -85,6 +85,24 @@ def test_wildcards():
     refused(*options, pieces=("--missing",))
 
 
+def test_figures_before_and_after_by_the_channel_that_wrote_the_table():
+    release = ("release", "t.csv", *ROLES, "--bins", "age=20", "--budget", 0.1, "--seed", 2,
+               "--criterion", "KeepProbability=0.6", "--ensure", "law", "--no-untouched",
+               "--out", "o.csv", "--channel", "c.json")  # fmt: skip
+    say(*release)
+    options = ("audit", "t.csv", "o.csv", *ROLES, "--bins", "age=20", "--bootstrap", 0)
+    channel = cpv.Channel.load("c.json")
+    expected = cpv.quality(people(), channel.apply(people(), seed=2), channel)
+    assert str(expected) in say(*options, "--channel", "c.json").out
+    assert str(expected) in say(*options, "--channel", "c.json", "--each").out
+    document = report(*options, "--channel", "c.json")
+    assert document["quality"] == expected.document()
+    assert document["quality"]["summary"]["one-way"]["determined"] == 4
+    assert "quality" not in report(*options)
+    refused("audit", "t.csv", *ROLES, "--channel", "c.json", pieces=("--channel", "RELEASED"))
+    refused("audit", "t.csv", "r.csv", *ROLES, "--channel", "c.json", pieces=("RELEASED", "+, f)"))
+
+
 def test_what_is_printed_helps_nobody_to_guess_a_seed():
     """It may be that of the release: NumPy's own chance of it would be tried in no time."""
     printed = say(*BOTH, "--bootstrap", 20, "--seed", 3).out.strip()

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 
 import pytest
 
+import cvxprivacy as cpv
+from cvxprivacy.cli.parquet import ParquetTable
 from tests.cli.runner import report, say
 
 WHY = "the extra `engines` is not installed"
@@ -207,3 +211,33 @@ def test_large_row_groups_are_written_in_pieces(here, monkeypatch):
     assert any("are written in pieces" in note for note in document["notes"])
     assert pq.ParquetFile("o.parquet").num_row_groups > 2
     assert pq.read_table("o.parquet").drop(["k"]) == before.read().drop(["k"])
+
+
+def test_a_disk_that_is_full_is_told_though_a_row_group_is_written_behind(tmp_path):
+    """Writing goes on beside the draws: its failure is that of the release, whichever group's."""
+
+    class Full(io.BytesIO):
+        room = 0
+
+        def write(self, data):
+            if self.tell() + len(data) > self.room:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return super().write(data)
+
+    table = pa.table({"x": ["a", "b"] * 500, "n": list(range(1000))})
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=200)
+    channel = cpv.Channel(
+        [[0.9, 0.1], [0.2, 0.8]], inputs="ab", outputs="ab", schema=cpv.TableSchema(key=("x",))
+    )
+    path, fine = tmp_path / "t.parquet", io.BytesIO()
+    assert ParquetTable(path).release(channel, fine, ["x"], seed=1)["records"] == 1000
+    again = pq.ParquetFile(fine)
+    assert again.num_row_groups == 5
+    released = again.read()
+    assert released["n"].to_pylist() == list(range(1000))
+    assert released["x"].to_pylist() == channel.apply(table, seed=1)["x"].to_pylist()
+    for room in (600, len(fine.getvalue()) // 2):
+        file = Full()
+        file.room = room
+        with pytest.raises(OSError, match="No space left"):
+            ParquetTable(path).release(channel, file, ["x"], seed=1)

@@ -20,11 +20,11 @@ from tests.docs.public import MODULES, public_names
 RETURNED = {
     "Audit", "Audits", "Bound", "BrokenTableError", "CategoricalLoss", "Certificate",
     "CertificationError", "ClassSizes", "CodeMeasures", "Comparison", "Condition", "DrawnTable",
-    "Enclosure", "Estimate", "Frontier", "GaussianRelease", "GaussianSolution", "Generalisation",
-    "HammingChannel", "IndividualRisk", "InfeasibleError", "InformationLoss", "Informed",
-    "InputError", "KeyRecoding", "Matching", "MissingPackageError", "Outcome",
-    "PopulationUniqueness", "Price", "ProbabilisticLoss", "Progress", "Solution", "Surface",
-    "Sweep", "TableSolution", "UnknownValueError", "UnseenValueWarning",
+    "Enclosure", "Estimate", "Figure", "Frontier", "GaussianRelease", "GaussianSolution",
+    "Generalisation", "HammingChannel", "IndividualRisk", "InfeasibleError", "InformationLoss",
+    "Informed", "InputError", "KeyRecoding", "Matching", "MissingPackageError", "Outcome",
+    "PopulationUniqueness", "Price", "ProbabilisticLoss", "Progress", "Quality", "Solution",
+    "Surface", "Sweep", "TableSolution", "UnknownValueError", "UnseenValueWarning",
 }  # fmt: skip
 PARAMETERS = {"PR01", "PR02", "PR03", "PR04", "PR05", "PR06", "PR07", "PR10"}
 LAYOUT = {"GL03", "GL05", "GL06", "GL07", "GL08", "GL09", "GL10", "SS01", "RT03", "YD01"}

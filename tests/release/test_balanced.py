@@ -11,7 +11,7 @@ import pytest
 
 import cvxprivacy as cpv
 from cvxprivacy.certificates.exact_channel import DENOMINATOR
-from cvxprivacy.release.balanced import _Flow, balanced
+from cvxprivacy.release.balanced import _Flow, balanced, dealt
 from cvxprivacy.release.draws import Draws, numerators
 from tests.cli.runner import refused, rows, say, write
 from tests.lengths import some_at_length
@@ -223,3 +223,18 @@ def test_a_parquet_file_is_drawn_as_its_text(tmp_path, monkeypatch):
         say("release", "t.parquet", *how, *further, "--out", f"{name}.parquet")
         text, binary = pd.read_csv(f"{name}.csv"), pd.read_parquet(f"{name}.parquet")
         assert text["age"].tolist() == binary["age"].tolist()
+
+
+@pytest.mark.parametrize("words", [1, 2])
+def test_records_are_dealt_in_the_order_of_their_numbers_cell_by_cell(words):
+    """However many there are to a cell, and where numbers are equal, by the next or the place."""
+    rng = np.random.default_rng(0)
+    for count, most in ((3, 2**52), (3, 40), (90, 2**52)):
+        cells, numbers = rng.integers(0, count, 600), rng.integers(0, most, (words, 600))
+        outputs = rng.integers(0, 5, 600)
+        order = sorted(range(600), key=lambda i: (cells[i], *numbers[:, i], i))
+        expected = np.empty(600, int)
+        expected[order] = outputs
+        assert dealt(cells, outputs, numbers).tolist() == expected.tolist()
+    none = np.zeros(0, np.int64)
+    assert len(dealt(none, none, np.zeros((words, 0), np.int64))) == 0

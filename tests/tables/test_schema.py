@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
-from tests.engines import INF, pd
+from cvxprivacy.tables import engines
+from tests.engines import INF, MEMORY, NAN, made, nw, pa, pd
 
 FRAME = pd.DataFrame(
     {
@@ -145,3 +146,58 @@ def test_bins_of_text_are_refused_where_they_are_used():
     assert cpv.Bins((-INF, 0, 10, INF)).middles == [0, 5, 10]
     with pytest.raises(cpv.InputError, match=r"^bins\[age\]: a width of 0.001 makes"):
         from_table(**ROLES | {"bins": {"age": 0.001}})
+
+
+# ---- letters as numbers --------------------------------------------------------------------
+
+CODED = {
+    "n": ("int", [3, None, 1, 3, 1, 2]),
+    "x": ("float", [0.0, NAN, None, 2.5, 2.5, -0.0]),
+    "t": ("text", ["b", "a", None, "b", "", "a"]),
+    "c": ("category", ["b", "a", None, "b", "c", "a"]),
+    "d": ("date", [datetime.date(2026, 11, day) for day in (3, 1, 3, 2, 1, 1)]),
+    "l": ("list", [[1], [1], None, [2, 3], [], [1]]),
+    "b": ("bool", [True, False, None, True, True, False]),
+}
+
+
+@pytest.mark.parametrize("kind", MEMORY)
+def test_records_are_numbered_by_the_letters_that_they_have(kind):
+    frame = nw.from_native(made(kind, CODED))
+    for name in CODED:
+        codes, values = engines.coded(frame[name])
+        assert [values[code] for code in codes] == engines.python_values(frame[name])
+        assert codes.dtype == np.int64
+    bins = {"n": cpv.Bins((0, 2.5, INF))}
+    schema = cpv.TableSchema(key=("n", "t", "c", "d"), bins=bins)
+    for names in (("n",), ("t", "n"), ("n", "t", "c", "d")):
+        codes, letters = schema.coded(frame, names)
+        assert [letters[code] for code in codes] == schema.letters(frame, names)
+    empty = frame.head(0)
+    assert [len(part) for part in schema.coded(empty, ("n", "c"))] == [0, 0]
+
+
+def test_values_that_are_equal_and_not_the_same_are_kept_apart():
+    mixed = nw.from_native(pd.DataFrame({"m": pd.Series([1, True, "1", [2], 1.0], dtype=object)}))
+    codes, values = engines.coded(mixed["m"])
+    assert [repr(values[code]) for code in codes] == ["1", "True", "'1'", "[2]", "1.0"]
+    plain = nw.from_native(pd.DataFrame({"m": pd.Series([1, True, 1], dtype=object)}))
+    codes, values = engines.coded(plain["m"])
+    assert (codes.tolist(), [repr(value) for value in values]) == ([0, 1, 0], ["1", "True"])
+
+
+def test_categories_in_several_chunks_and_there_twice_are_one_value():
+    twice = pa.DictionaryArray.from_arrays([0, 1, 2], pa.array(["a", "a", "b"]))
+    other = pa.DictionaryArray.from_arrays([1, 0], pa.array(["b", "c"]))
+    table = nw.from_native(pa.table({"c": pa.chunked_array([twice, other])}))
+    codes, values = engines.coded(table["c"])
+    assert (codes.tolist(), values) == ([0, 0, 1, 2, 1], ["a", "b", "c"])
+
+
+def test_combinations_of_many_values_are_those_that_occur():
+    rng = np.random.default_rng(0)
+    columns = [(rng.integers(0, 3000, 500), list(range(3000))) for _ in range(4)]
+    codes, letters = engines.crossed(columns)
+    rows = list(zip(*(side.tolist() for side, _ in columns), strict=True))
+    assert [letters[code] for code in codes] == rows
+    assert len(letters) == len(set(rows))
