@@ -19,7 +19,10 @@ from cvxprivacy.errors import (
     MissingPackageError,
 )
 
-__all__ = ["AS_JSON", "CODES", "FORCED", "Commands", "arguments", "say", "say_json", "wants_json"]
+__all__ = [
+    "AS_JSON", "CODES", "FORCED", "Commands", "arguments", "as_options", "say", "say_json",
+    "wants_json",
+]  # fmt: skip
 
 CODES = {
     "certified": 0,
@@ -105,7 +108,7 @@ def _failure(error: Exception) -> tuple[str, str, dict[str, Any]]:
         case CertificationError():
             return "uncertified", str(error), {}
         case InputError():
-            return "input", _as_options(str(error)), {"argument": error.argument}
+            return "input", as_options(str(error)), {"argument": error.argument}
         case MissingPackageError():
             return "input", str(error), {"extra": error.extra}
         case OSError():
@@ -116,7 +119,7 @@ def _failure(error: Exception) -> tuple[str, str, dict[str, Any]]:
     return "internal", f"this should not have happened: {message}", {}
 
 
-def _as_options(message: str) -> str:
+def as_options(message: str) -> str:
     """Say what Python's arguments are called on the command line."""
     message = re.sub(r"^\w+(?=[:\[])", lambda name: _OPTIONS.get(name[0], name[0]), message)
     for python, typed in _PHRASES.items():
