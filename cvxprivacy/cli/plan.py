@@ -20,6 +20,7 @@ from cvxprivacy.cli.exits import as_options, say, wants_json
 from cvxprivacy.cli.house import House
 from cvxprivacy.cli.outputs import Output, progress, refuse_unwritable, steps, write_all
 from cvxprivacy.errors import InfeasibleError, InputError
+from cvxprivacy_verifier.wording import many
 
 if TYPE_CHECKING:
     from cvxprivacy.cli.proposals import ColumnFacts, Knee, Row
@@ -28,7 +29,7 @@ __all__ = ["plan"]
 
 PICTURES = (".pdf", ".png", ".svg")
 NONE = "none"
-Check = Callable[[str], Any]
+Check = Callable[[Sequence[str]], Any]  # of texts as an option has them
 
 
 @click.command()
@@ -61,9 +62,9 @@ Check = Callable[[str], Any]
 @click.option(
     "--cells",
     type=int,
-    default=250,
-    show_default=True,
-    help="Observed cells of the key at most: bins and most frequent values are chosen so.",
+    metavar="NUMBER",
+    help="Observed cells of the key at most: bins and most frequent values are chosen so.  By "
+    "default 250, or one to 20 records if that is less.",
 )
 @click.option(
     "--distortion",
@@ -96,14 +97,15 @@ def plan(table: str, reading: dict[str, Any], yes: bool, **options: Any) -> None
     Five questions are asked on a terminal, each with a proposal and why; an option answers its
     question beforehand.  Nothing is released: NAME.sh does that, from any folder.
     """
-    asks = not yes and not wants_json() and sys.stdin.isatty()
+    asks = not yes and not wants_json() and _at_terminal()
     work = Planning(table, reading, options, asks=asks)
     try:
         work.ask()
     except click.Abort:
         raise KeyboardInterrupt from None
     work.write()
-    say(work.document, "\n".join(work.lines))
+    if not asks:
+        say(work.document, "\n".join(work.lines))
 
 
 class Planning:
@@ -132,6 +134,12 @@ class Planning:
                 remedy = f"end it with one of {', '.join(PICTURES)}"
                 raise InputError("--picture", f"{picture} is no kind of picture", remedy)
             refuse_unwritable({"picture": picture}, table, *self.paths.values())
+        # what an option says wrongly is refused before any work
+        if options["budget"] is not None:
+            _number(options["budget"])
+        if options["out"] is not None:
+            self._free(options["out"])
+        _promises(options["criterion"])
 
     def ask(self) -> None:
         """Settle everything, question by question."""
@@ -146,39 +154,40 @@ class Planning:
     # ---- a question ----------------------------------------------------------------------
 
     def _tell(self, *lines: str) -> None:
-        if self.asks:
-            click.echo("\n".join(lines))
-        else:
+        if not self.asks:
             self.lines += lines
+        elif lines:
+            click.echo("\n".join(lines))
 
     def _settle(
-        self, question: str, proposal: str, why: str, typed: Sequence[str] | str | None,
-        check: Check,
-    ) -> Any:  # fmt: skip
+        self, question: str, proposal: Sequence[str], why: str, typed: Sequence[str], check: Check
+    ) -> Any:
         """Return what a question is answered with: by an option, at the terminal, as proposed."""
-        text = typed if isinstance(typed, str) else ", ".join(typed or ())
         answers = self.document["answers"]
-        question = f"{len(answers) + 1}. {question}"
-        self._tell("")
-        by = "option" if typed else "proposal"
+        number, usual = f"{len(answers) + 1}.", ", ".join(proposal)
+        by, text, reason = "proposal", usual, f"proposed: {why}"
         if typed:
-            value = check(text)
-        elif self.asks:
-            self._tell(f"   {proposal}? {why}")
-            text, value = click.prompt(question, default=proposal, value_proc=_asked(check))
-            by = "proposal" if text == proposal else "terminal"
+            by, text, reason = "option", ", ".join(typed), "as the option says"
+            value = check(typed)
+        elif not self.asks:
+            value = check(proposal)
         else:
-            text, value = proposal, check(proposal)
-        if not self.asks or typed:
-            reason = "as the option says" if typed else f"proposed: {why}"
-            self._tell(f"{question} {text}", f"   {reason}")
-        answers.append({"question": question, "answer": text, "by": by, "proposal": proposal,
-                        "why": why})  # fmt: skip
+            self._tell("", f"   {reason}")
+            text, value = click.prompt(
+                f"{number} {question}",
+                default=usual,
+                value_proc=_asked(lambda text: check(proposal if text == usual else [text])),
+            )
+            by = "proposal" if text == usual else "terminal"
+        if typed or not self.asks:
+            self._tell("", f"{number} {question} {text}", f"   {reason}")
+        facts = {"question": question, "answer": text, "by": by, "proposal": usual, "why": why}
+        answers.append(facts)
         return value
 
-    def _columns(self, option: str, text: str) -> list[str]:
+    def _columns(self, option: str, texts: Sequence[str]) -> list[str]:
         """Return columns of the table that records share values of."""
-        names = shared.split_columns([text], self.header)
+        names = shared.split_columns(texts, self.header)
         shared.refuse_unknown(option, names, self.header)
         for name in names:
             column = self.facts[name]
@@ -218,8 +227,8 @@ class Planning:
 
         proposal, why = confidential([*self.facts.values()])
         self.sensitive = self._settle(
-            "Which column is confidential?", proposal, why, self.options["sensitive"],
-            lambda text: self._columns("--sensitive", text),
+            "Which column is confidential?", [proposal], why, self.options["sensitive"],
+            lambda texts: self._columns("--sensitive", texts),
         )  # fmt: skip
         self.bins = shared.bins_of(self.options["bins"], self.header)
         wide = [
@@ -249,12 +258,16 @@ class Planning:
         with progress(len(columns), "columns") as measured:
             leaks = untouched(self.frame, schema, columns=columns, progress=measured)
         proposals = knowable(possible, {leak.column: leak for leak in leaks})
-        self._tell("", f"what each column tells of {', '.join(self.sensitive)} by itself:")
+        self._tell(
+            "", f"what each column tells of {', '.join(self.sensitive)} by itself, less chance:"
+        )
         rows = [("column", "bits", "99 %", "")]
         for leak in leaks:
-            bits, between = f"{leak.corrected:.4f}", f"{leak.lower:.4f} to {leak.upper:.4f}"
-            if leak.information is None:
-                bits, between = "?", "too few records to a value"
+            bits, between = "?", "too few records to a value"
+            if leak.information is not None:
+                least = "≥ " if leak.coarse or leak.intervals is not None else ""
+                bits = f"{least}{leak.corrected:.4f}"
+                between = f"{leak.lower:.4f} to {leak.upper:.4f}"
             named = "fewer than two records share a value" if leak.names_records else ""
             rows.append((leak.column, bits, between, proposals.get(leak.column, named)))
         self._tell(*_indented(aligned(rows)))
@@ -266,8 +279,8 @@ class Planning:
              "lower": leak.lower, "upper": leak.upper, "words": str(leak)} for leak in leaks
         ]  # fmt: skip
 
-        def check(text: str) -> list[str]:
-            names = self._columns("--key", text)
+        def check(texts: Sequence[str]) -> list[str]:
+            names = self._columns("--key", texts)
             both = [name for name in names if name in self.sensitive]
             if both:
                 remedy = "name it once: it is copied"
@@ -275,13 +288,13 @@ class Planning:
             return names
 
         self.key = self._settle(
-            "Which columns could a stranger know?", ", ".join(proposals), why,
+            "Which columns could a stranger know?", [*proposals], why,
             self.options["key"], check,
         )  # fmt: skip
 
     def _recode(self) -> None:
         """Choose bins and levels of the key, and how changes are measured."""
-        from cvxprivacy.cli.proposals import distortions, small_groups
+        from cvxprivacy.cli.proposals import MOST_CELLS, PER_CELL, distortions, small_groups
         from cvxprivacy.cli.recodings import chosen, options_of, recoded, recoded_text
         from cvxprivacy.model.information import bias_in_words
 
@@ -295,7 +308,10 @@ class Planning:
             "sensitive": self.sensitive, "key": self.key, "bins": self.bins,
             "missing": self.missing or "refuse",
         }  # fmt: skip
-        counting, choice = chosen(self.opened, counting, self.options["cells"])
+        records = next(iter(self.facts.values())).records
+        cells = self.options["cells"]
+        cells = max(2, min(MOST_CELLS, records // PER_CELL)) if cells is None else cells
+        counting, choice = chosen(self.opened, counting, cells)
         self.source = source = choice.source
         assert source.schema is not None
         self.recoding = shlex.split(" ".join(options_of(choice)))
@@ -309,8 +325,8 @@ class Planning:
         self._tell("", *(recoded_text(facts) if self.recoding else ()), f"{tells}, {bias}")
         self._tell(
             f"change is measured by {measured}",
-            f"groups of equal keys: {len(source.x):,}, the smallest of {self.small[0]:,} records; "
-            f"{self.small[1]:,} of fewer than 5",
+            f"{many(len(source.x), 'group')} of equal keys, the smallest of "
+            f"{many(self.small[0], 'record')}; {self.small[1]:,} of fewer than 5",
         )
         self.document |= {
             "recoding": facts, "distortion": self.distortion, "information": self.before,
@@ -325,21 +341,19 @@ class Planning:
         proposal, why = NONE, "no group has fewer than 5 records: the average alone is bounded"
         if small:
             proposal = "KAnonymity=5"
-            why = f"{small:,} groups have fewer than 5 records, so that they point at people"
+            why = f"{many(small, 'group')} of fewer than 5 records: these point at people"
         self._tell(
             "",
             "   what may be promised beside the average, several by a comma:",
-            *_indented(aligned([(text, words) for text, words in _PROMISES.items()]), by=3),
+            *_indented(aligned(list(_PROMISES.items())), by=3),
         )
 
-        def check(text: str) -> list[str]:
-            parts = [part.strip() for part in text.split(",")]
-            texts = [] if parts == [NONE] else parts
-            shared.criteria_of(texts)
-            return texts
-
         self.criteria = self._settle(
-            "What is promised of every group?", proposal, why, self.options["criterion"], check
+            "What is promised of every group?",
+            [proposal],
+            why,
+            self.options["criterion"],
+            _promises,
         )
         for text in self.criteria:
             self._tell(f"   {_in_words(text)}")
@@ -347,7 +361,8 @@ class Planning:
     def _budget(self) -> None:
         """Solve for the curve, show it and where it bends, and settle the budget."""
         from cvxprivacy.cli.proposals import curve_of, knee_of, row_of, rows_of
-        from cvxprivacy.cli.statement import problem_data, problem_of
+        from cvxprivacy.cli.report import relaxed
+        from cvxprivacy.cli.statement import of_table, problem_data, problem_of
         from cvxprivacy.text import aligned
 
         data = problem_data(self._parsed(1.0), self.header)
@@ -356,31 +371,28 @@ class Planning:
             self.curve = curve_of(problem, on_step)
         rows = rows_of(self.curve, self.source)
         self.knee: Knee = knee_of(rows)
-        self._tell(
-            "", "the least that any release within a budget tells, proved, and what it keeps:"
-        )
+        self._tell("", "the least that any release tells within a budget, as is proved:")
         table = [(*_cells(row, self.before), "← here it bends" * (row is self.knee.at))
                  for row in rows]  # fmt: skip
         head = ("budget", "bits, at least", "at most", "of before", "records unchanged", "")
-        self._tell(*_indented(aligned([head, *table])))
+        self._tell(
+            *_indented(aligned([head, *table])), *(f"  {relaxed(r)}" for r in of_table(data))
+        )
         ties = ", ".join(f"{budget:g}" for budget in self.knee.ties)
         depth = _rounded(self.knee.depth, self.before, up=False)
         why = f"the curve is farthest below the straight line between its ends, by {depth} bits"
         why = f"{why}; as far, by what is proved: {ties}" if ties else why
 
-        def check(text: str) -> Row:
-            problem_, remedy = f"{text!r}", "pass a number, such as 0.05"
-            budget = shared.number_of(text, "--budget", problem_, remedy)
-            known = [row for row in rows if row.budget == budget]
-            return (
-                known[0]
-                if known
-                else row_of(budget, problem.at(budget=budget).solve(), self.source)
-            )
+        def check(texts: Sequence[str]) -> Row:
+            budget = _number(*texts)
+            for row in rows:
+                if row.budget == budget:
+                    return row
+            return row_of(budget, problem.at(budget=budget).solve(), self.source)
 
         self.row: Row = self._settle(
-            "How much change is bearable?", f"{self.knee.at.budget:g}", why,
-            self.options["budget"], check,
+            "How much change is bearable?", [f"{self.knee.at.budget!r}"], why,
+            _one(self.options["budget"]), check,
         )  # fmt: skip
         _, low, high, share, kept = _cells(self.row, self.before)
         self._tell(
@@ -395,7 +407,6 @@ class Planning:
 
     def _leaving(self) -> None:
         """Show what the other columns tell, and settle what leaves the house."""
-        from cvxprivacy.cli.framed import output_format
         from cvxprivacy.microdata.sample import Sample
         from cvxprivacy.microdata.untouched import advised, surveyed
 
@@ -411,18 +422,10 @@ class Planning:
         self._tell("", *(f"   {line}" for line in advice))
         self.document["advice"] = advice
 
-        def check(text: str) -> str:
-            output_format(self.table, text)
-            for path in (text, *_beside(text)):
-                refuse_unwritable({"out": path}, self.table, *self.paths.values())
-                if Path(path).exists():
-                    remedy = "name another: the command that is written replaces nothing"
-                    raise InputError("--out", f"{path} is there already", remedy, value=path)
-            return text
-
         self.out = self._settle(
-            "What leaves the house, all other columns as they are?", self._free_name(),
-            "a new file beside the plan", self.options["out"], check,
+            "What leaves the house, all other columns as they are?", [self._free_name()],
+            "a new file beside the plan", _one(self.options["out"]),
+            lambda texts: self._free(*texts),
         )  # fmt: skip
         self.row_id, self.seed = self.options["row_id"], self.options["seed"]
         if self.asks and self.row_id is None:
@@ -444,8 +447,19 @@ class Planning:
                     shared.refuse_unknown("--row-id", [text], names)
                 return None if text == NONE else text
 
-            typed = click.prompt("   row id", default=NONE, value_proc=_asked(check))
-            self.row_id = typed[1]
+            self.row_id = click.prompt("   row id", default=NONE, value_proc=_asked(check))[1]
+
+    def _free(self, out: str) -> str:
+        """Return the name of a released table, unless that cannot be."""
+        from cvxprivacy.cli.framed import output_format
+
+        output_format(self.table, out)
+        for path in (out, *_beside(out)):
+            refuse_unwritable({"out": path}, self.table, *self.paths.values())
+            if Path(path).exists():
+                remedy = "name another: the command that is written replaces nothing"
+                raise InputError("--out", f"{path} is there already", remedy, value=path)
+        return out
 
     def _free_name(self) -> str:
         """Return a name of the released table that nothing has yet."""
@@ -552,7 +566,27 @@ exec {command}
 """
 
 
-def _asked(check: Check) -> Callable[[str], tuple[str, Any]]:
+def _at_terminal() -> bool:
+    return sys.stdin.isatty()
+
+
+def _number(text: str) -> float:
+    return shared.number_of(text, "--budget", f"{text!r}", "pass a number, such as 0.05")
+
+
+def _promises(texts: Sequence[str]) -> list[str]:
+    """Return the criteria that an answer names."""
+    parts = [part.strip() for text in texts for part in text.split(",")]
+    parts = [] if parts == [NONE] else parts
+    shared.criteria_of(parts)
+    return parts
+
+
+def _one(typed: str | None) -> list[str]:
+    return [] if typed is None else [typed]
+
+
+def _asked(check: Callable[[str], Any]) -> Callable[[str], tuple[str, Any]]:
     """Return a check that asks again what cannot be."""
 
     def answer(text: str) -> tuple[str, Any]:

@@ -29,6 +29,7 @@ __all__ = [
     "knee_of", "knowable", "others", "row_of", "rows_of", "small_groups",
 ]  # fmt: skip
 
+MOST_CELLS, PER_CELL = 250, 20  # of a key, and records to a cell on average
 MOST_KEY = 3  # columns that are proposed by their names
 FEWEST = 2  # columns that are proposed by their counts alone
 FEW = 20  # values of a number that needs no bands to be confidential
@@ -98,7 +99,7 @@ def columns_of(frame: Any) -> list[ColumnFacts]:
 def _says(name: str, words: Sequence[str]) -> str:
     """Return the word that a column's name has in it: short ones only by themselves."""
     parts = re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
-    hits = (w for w in words for part in parts if part == w or (len(w) > 4 and w in part))
+    hits = (w for w in words for part in parts if part == w or (len(w) > 5 and w in part))
     return next(hits, "")
 
 
@@ -171,7 +172,8 @@ def small_groups(source: DiscreteSource) -> tuple[int, int]:
 
 COARSE = 0.02  # of the curve's height: the band within which its reach is sought
 LEFT = 0.05  # of its height, under which little is left to be gained
-STEPS = 12  # of a table, at most
+STEPS = 7  # between the ends, and as many around the bend: less, as their numbers are round
+PLACES = 2_000  # at which an outline is looked at
 NO_HEIGHT = 1e-9  # bits
 
 
@@ -227,9 +229,15 @@ def curve_of(problem: ChannelProblem, progress: Callable[[str], object] | None) 
         raise InputError(
             "--key", f"no budget lowers what it tells ({names})", "name columns that tell more"
         )
-    places = np.linspace(first, last, 2_000)
-    reach = float(places[np.flatnonzero(outline.inner(places) <= low + LEFT * (high - low))[0]])
-    return _solved(problem, progress, points=round_numbers(first, reach))
+    places = np.linspace(first, last, PLACES)
+    inside = outline.inner(places) <= low + LEFT * (high - low)
+    reach = float(places[inside.argmax()])
+    places = np.linspace(first, reach, PLACES)
+    heights = outline.inner(places)
+    lines = np.interp(places, (first, reach), (heights[0], heights[-1]))
+    bent = float(places[(lines - heights).argmax()])
+    near, wide = (round_numbers(first, end) for end in (min(2 * bent, reach), reach))
+    return _solved(problem, progress, points=sorted({*near, *wide}))
 
 
 def round_numbers(first: float, last: float) -> list[float]:
