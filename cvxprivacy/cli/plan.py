@@ -209,13 +209,13 @@ class Planning:
 
         self.opened = open_table(self.table, self.reading)
         self.header = self.opened.header
-        if self.options["row_id"] is not None:
-            shared.refuse_unknown("--row-id", [self.options["row_id"]], self.header)
         with progress(self.opened.size, f"reading {Path(self.table).name}") as read:
             self.frame = self.opened.frame(None, progress=read)
         columns = columns_of(self.frame)
         self.facts: dict[str, ColumnFacts] = {column.name: column for column in columns}
         records = columns[0].records if columns else 0
+        if self.options["row_id"] is not None:
+            self._naming(self.options["row_id"])
         rows = [(c.name, c.kind, f"{c.values:,}", f"{c.missing:,}") for c in columns]
         self._tell(f"{self.table}: {records:,} records, {len(columns)} columns")
         self._tell(*_indented(aligned([("column", "of", "values", "missing"), *rows])))
@@ -296,6 +296,8 @@ class Planning:
         """Choose bins and levels of the key, and how changes are measured."""
         from cvxprivacy.cli.proposals import MOST_CELLS, PER_CELL, distortions, small_groups
         from cvxprivacy.cli.recodings import chosen, options_of, recoded, recoded_text
+        from cvxprivacy.cli.statement import source_of
+        from cvxprivacy.microdata.recoded_key import FINEST
         from cvxprivacy.model.information import bias_in_words
 
         roles = [*self.sensitive, *self.key]
@@ -311,18 +313,21 @@ class Planning:
         records = next(iter(self.facts.values())).records
         cells = self.options["cells"]
         cells = max(2, min(MOST_CELLS, records // PER_CELL)) if cells is None else cells
-        counting, choice = chosen(self.opened, counting, cells)
-        self.source = source = choice.source
+        settled, choice = chosen(self.opened, counting, cells)
+        fine = all(c.values <= FINEST for c in map(self.facts.get, self.key) if c and c.numbers)
+        if fine and choice.cells <= cells:  # as it is; of more values the cells are of intervals
+            settled, choice = counting, None
+        self.source = source = source_of(self.opened, **settled)[1]
         assert source.schema is not None
-        self.recoding = shlex.split(" ".join(options_of(choice)))
-        facts = recoded(counting, source.schema, choice)
+        self.recoding = [] if choice is None else shlex.split(" ".join(options_of(choice)))
+        facts = recoded(settled, source.schema, choice)
         self.distortion = [*self.options["distortion"]] or distortions(source, self.facts)
         self.before = source.information()
         self.small = small_groups(source)
         tells = f"the key tells {self.before:.4f} bits of {', '.join(self.sensitive)}"
         bias = bias_in_words(source.bias() or 0.0)
         measured = ", ".join(self.distortion) or "a record counts once if anything in it changed"
-        self._tell("", *(recoded_text(facts) if self.recoding else ()), f"{tells}, {bias}")
+        self._tell("", *recoded_text(facts), f"{tells}, {bias}")
         self._tell(
             f"change is measured by {measured}",
             f"{many(len(source.x), 'group')} of equal keys, the smallest of "
@@ -380,7 +385,8 @@ class Planning:
         )
         ties = ", ".join(f"{budget:g}" for budget in self.knee.ties)
         depth = _rounded(self.knee.depth, self.before, up=False)
-        why = f"the curve is farthest below the straight line between its ends, by {depth} bits"
+        why = f"the curve is farthest below the straight line between its ends, by {depth} "
+        why += "bits at least"
         why = f"{why}; as far, by what is proved: {ties}" if ties else why
 
         def check(texts: Sequence[str]) -> Row:
@@ -433,9 +439,18 @@ class Planning:
         if self.row_id is not None and self.seed is None:
             self.seed = secrets.randbits(128)
 
+    def _naming(self, name: str) -> str:
+        """Return a column that names each record, or refuse it."""
+        shared.refuse_unknown("--row-id", [name], self.header)
+        column = self.facts[name]
+        if column.values != column.records:
+            problem = f"{name!r} has {column.values:,} values in {column.records:,} records"
+            raise InputError("--row-id", problem, "name a column that names each", value=name)
+        return name
+
     def _name_records(self) -> None:
         """Ask for a column that names each record, if there is one."""
-        names = [c.name for c in self.facts.values() if c.values == c.records]
+        names = [c.name for c in self.facts.values() if c.values == c.records and c.values]
         if names:
             self._tell(
                 "   if these records will be released again, a column that names each keeps "
@@ -443,9 +458,7 @@ class Planning:
             )
 
             def check(text: str) -> str | None:
-                if text != NONE:
-                    shared.refuse_unknown("--row-id", [text], names)
-                return None if text == NONE else text
+                return None if text == NONE else self._naming(text)
 
             self.row_id = click.prompt("   row id", default=NONE, value_proc=_asked(check))[1]
 

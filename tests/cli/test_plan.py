@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from cvxprivacy.cli import main, problemfile, proposals
 from cvxprivacy.cli.statement import table_source
 from tests.cli.runner import ROOT, contents, loaded, people, refused, report, rows, say, write
+from tests.public_tables import real_folder
 
 MODULE = sys.modules["cvxprivacy.cli.plan"]
 NAMES = "name,ill\n" + "".join(f"n{i},{i % 2}\n" for i in range(9))
@@ -97,7 +98,7 @@ def test_a_session_at_a_terminal(at_terminal, here):
         "Error: --criterion: 'soon' is unknown",
         "Error: --budget: 'much'; pass a number, such as 0.05",
         "Error: --out: t.csv is the input t.csv",
-        "row id [none]: sex\nError: --row-id: no column 'sex'",
+        "row id [none]: sex\nError: --row-id: 'sex' has 2 values in 300 records",
         "plan.sh: the command, for `sh`, from any folder; it has the seed",
     ):
         assert piece in done.output, (piece, done.output)
@@ -148,6 +149,13 @@ def test_proposals_are_taken_where_nobody_sits(here):
     assert facts["bend"]["ties"] == []
 
 
+def test_a_key_of_few_cells_is_left_as_it_is(here):
+    facts = report("plan", "t.csv", *QUICK, "--key", "age", "--cells", "80")
+    assert facts["recoding"] == {}
+    assert "--bins" not in facts["command"]
+    assert facts["distortion"] == ["sex=hamming", "age=ordinal"]
+
+
 def test_a_second_plan_names_another_file_and_replaces_the_first_only_by_force(here):
     say("plan", "t.csv", *QUICK, "--yes")
     refused("plan", "t.csv", *QUICK, "--yes", pieces=["--plan: plan.toml is there already"])
@@ -196,6 +204,7 @@ def test_numbers_that_are_confidential_are_put_into_bands(here):
         (None, (*QUICK, "--out", "o.parquet"), ["--out: o.parquet would hold text"]),
         (None, (*QUICK, "--out", "t.csv"), ["--out: t.csv is the input"]),
         (None, ("--row-id", "person"), ["--row-id: no column 'person'"]),
+        (None, ("--row-id", "age"), ["--row-id: 'age' has 40 values in 300 records"]),
         (None, ("--picture", "c.jpg"), ["--picture: c.jpg is no kind of picture"]),
         (None, ("--plan", "none/p"), ["--plan: none/p.toml: there is no folder"]),
         ("age,ill\n" + "1,no\n2,no\n1,yes\n2,yes\n" * 9, (),
@@ -249,3 +258,14 @@ def test_ties_are_told():
     knee = proposals.knee_of([row(0.0, 1.0, 1.0, 1.0), row(0.1, 0.5, 0.6, 1.0),
                               row(0.2, 0.35, 0.4, 1.0), row(0.4, 0.0, 0.0, 1.0)])  # fmt: skip
     assert (knee.at.budget, knee.ties) == (0.1, (0.2,))
+
+
+@pytest.mark.long
+@pytest.mark.real
+@pytest.mark.parametrize("name", ["adult", "census", "eia"])
+def test_plans_of_public_tables_run_unchanged(name, here):
+    table = real_folder(name) / f"{name}.csv"
+    say("plan", table, "--yes")
+    assert report("solve", "plan.toml")["status"] == "certified"
+    assert "BROKEN" not in ran(here / "plan.sh", "/")
+    assert len(rows(f"{name}.released.csv")) == len(rows(table))
