@@ -24,6 +24,7 @@ from cvxprivacy_verifier.wording import many
 
 if TYPE_CHECKING:
     from cvxprivacy.cli.proposals import ColumnFacts, Knee, Row
+    from cvxprivacy.microdata.recoded_key import KeyRecoding
 
 __all__ = ["plan"]
 
@@ -311,12 +312,17 @@ class Planning:
             "missing": self.missing or "refuse",
         }  # fmt: skip
         records = next(iter(self.facts.values())).records
-        cells = self.options["cells"]
-        cells = max(2, min(MOST_CELLS, records // PER_CELL)) if cells is None else cells
-        settled, choice = chosen(self.opened, counting, cells)
-        fine = all(c.values <= FINEST for c in map(self.facts.get, self.key) if c and c.numbers)
-        if fine and choice.cells <= cells:  # as it is; of more values the cells are of intervals
-            settled, choice = counting, None
+        typed, usual = self.options["cells"], max(2, min(MOST_CELLS, records // PER_CELL))
+        settled: dict[str, Any] = counting
+        choice: KeyRecoding | None = None
+        try:
+            settled, choice = chosen(self.opened, counting, usual if typed is None else typed)
+        except InputError as error:  # the coarsest key has more
+            if error.argument != "cells" or typed is not None:
+                raise
+        fine = all(c.values <= FINEST for c in map(self.facts.__getitem__, self.key) if c.numbers)
+        if choice is not None and fine and choice.cells <= (usual if typed is None else typed):
+            settled, choice = counting, None  # of more values the cells are of intervals
         self.source = source = source_of(self.opened, **settled)[1]
         assert source.schema is not None
         self.recoding = [] if choice is None else shlex.split(" ".join(options_of(choice)))

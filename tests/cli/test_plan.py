@@ -156,6 +156,13 @@ def test_a_key_of_few_cells_is_left_as_it_is(here):
     assert facts["distortion"] == ["sex=hamming", "age=ordinal"]
 
 
+def test_bins_that_are_typed_may_have_more_cells_than_would_be_chosen(here):
+    arguments = ("--key", "age", "--bins", "age=1", "--criterion", "none")
+    facts = report("plan", "t.csv", *arguments)
+    assert facts["groups"]["all"] == 40
+    refused("plan", "t.csv", *arguments, "--cells", "15", "--force", "--yes", pieces=["--cells"])
+
+
 def test_a_second_plan_names_another_file_and_replaces_the_first_only_by_force(here):
     say("plan", "t.csv", *QUICK, "--yes")
     refused("plan", "t.csv", *QUICK, "--yes", pieces=["--plan: plan.toml is there already"])
