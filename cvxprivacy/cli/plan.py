@@ -565,7 +565,8 @@ class Planning:
         with rc_context(style.HOUSE):
             figure = Figure(figsize=(style.COLUMN, 2.4), layout="constrained")
             ax = self.curve.plot(figure.subplots(), color=style.BLUE)
-            ax.plot(self.row.budget, self.row.upper, **style.PRACTICE, label="chosen")
+            chosen = {**style.PRACTICE, "ls": "none", "label": "chosen"}
+            ax.plot(self.row.budget, self.row.upper, **chosen)
             ax.legend()
             kind = Path(self.options["picture"]).suffix.lower()[1:]
             figure.savefig(file, format=kind)

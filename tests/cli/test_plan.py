@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,8 @@ QUICK = ("--key", "sex", "--criterion", "none")
 
 def ran(script, folder):
     """Run a command file from another folder, as an office does; return what it printed."""
+    if shutil.which("sh") is None:
+        pytest.skip("needs a shell")
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
         ["sh", str(script)], cwd=folder, capture_output=True, text=True, check=False,
@@ -102,7 +105,8 @@ def test_a_session_at_a_terminal(at_terminal, here):
         "plan.sh: the command, for `sh`, from any folder; it has the seed",
     ):
         assert piece in done.output, (piece, done.output)
-    assert stat.S_IMODE(Path("plan.sh").stat().st_mode) == 0o600
+    private = stat.S_IMODE(Path("plan.sh").stat().st_mode) == 0o600
+    assert private or sys.platform == "win32"
     problem = tomllib.loads(Path("plan.toml").read_text(encoding="utf-8"))
     assert problem["budget"] == 0.03
     assert problem["source"]["key"] == ["age", "sex"]
@@ -276,3 +280,33 @@ def test_plans_of_public_tables_run_unchanged(name, here):
     assert report("solve", "plan.toml")["status"] == "certified"
     assert "BROKEN" not in ran(here / "plan.sh", "/")
     assert len(rows(f"{name}.released.csv")) == len(rows(table))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("leaves", [False, True], ids=["answered", "Ctrl-C"])
+def test_a_real_terminal_is_asked(leaves, here):
+    fcntl, pty, termios = (
+        pytest.importorskip(name, reason="a system without terminals of its own")
+        for name in ("fcntl", "pty", "termios")
+    )
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    child = subprocess.Popen(
+        [sys.executable, "-m", "cvxprivacy", "plan", "t.csv"], cwd=here, env=environment,
+        stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    )  # fmt: skip
+    os.close(theirs)
+    answers = [b"\n", b"sex\n", b"\x03" if leaves else b"none\n", b"\n", b"\n", b"\n"]
+    printed = b""
+    with suppress(OSError):  # the other end is closed
+        while part := os.read(ours, 4096):
+            printed += part
+            if answers and printed.endswith(b"]: "):
+                os.write(ours, answers.pop(0))
+    os.close(ours)
+    assert child.wait() == (130 if leaves else 0), printed.decode()
+    assert (b"interrupted" in printed) == leaves
+    assert {*here.iterdir()} - {here / "t.csv"} == (
+        set() if leaves else {here / "plan.toml", here / "plan.sh"}
+    )
