@@ -18,7 +18,14 @@ import click
 from cvxprivacy.cli import options as shared
 from cvxprivacy.cli.exits import as_options, say, wants_json
 from cvxprivacy.cli.house import House
-from cvxprivacy.cli.outputs import Output, progress, refuse_unwritable, steps, write_all
+from cvxprivacy.cli.outputs import (
+    Output,
+    picture_format,
+    progress,
+    refuse_unwritable,
+    steps,
+    write_all,
+)
 from cvxprivacy.errors import InfeasibleError, InputError
 from cvxprivacy_verifier.wording import many
 
@@ -28,7 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = ["plan"]
 
-PICTURES = (".pdf", ".png", ".svg")
 NONE = "none"
 Check = Callable[[Sequence[str]], Any]  # of texts as an option has them
 
@@ -131,9 +137,7 @@ class Planning:
             refuse_unwritable({"plan": path}, table)
         picture = options["picture"]
         if picture is not None:
-            if Path(picture).suffix.lower() not in PICTURES:
-                remedy = f"end it with one of {', '.join(PICTURES)}"
-                raise InputError("--picture", f"{picture} is no kind of picture", remedy)
+            picture_format(picture)
             refuse_unwritable({"picture": picture}, table, *self.paths.values())
         # what an option says wrongly is refused before any work
         if options["budget"] is not None:
@@ -258,10 +262,10 @@ class Planning:
         columns = [name for name in self.header if name not in self.sensitive]
         with progress(len(columns), "columns") as measured:
             leaks = untouched(self.frame, schema, columns=columns, progress=measured)
-        proposals = knowable(possible, {leak.column: leak for leak in leaks})
-        self._tell(
-            "", f"what each column tells of {', '.join(self.sensitive)} by itself, less chance:"
-        )
+        proposals, why = knowable(possible, {leak.column: leak for leak in leaks})
+        about = ", ".join(self.sensitive)
+        drawn = f", in {many(leaks[0].records, 'record')} drawn of all" if leaks[0].sampled else ""
+        self._tell("", f"what each column tells of {about} by itself, less chance{drawn}:")
         rows = [("column", "bits", "99 %", "")]
         for leak in leaks:
             bits, between = "?", "too few records to a value"
@@ -272,9 +276,6 @@ class Planning:
             named = "fewer than two records share a value" if leak.names_records else ""
             rows.append((leak.column, bits, between, proposals.get(leak.column, named)))
         self._tell(*_indented(aligned(rows)))
-        why = "; ".join(dict.fromkeys(reason.partition(":")[0] for reason in proposals.values()))
-        if any("others may" in reason for reason in proposals.values()):
-            why = "others may know them, by their names, and of these they tell most"
         self.document["tells"] = [
             {"column": leak.column, "bits": leak.information and leak.corrected,
              "lower": leak.lower, "upper": leak.upper, "words": str(leak)} for leak in leaks
@@ -360,12 +361,9 @@ class Planning:
         )
 
         self.criteria = self._settle(
-            "What is promised of every group?",
-            [proposal],
-            why,
-            self.options["criterion"],
+            "What is promised of every group?", [proposal], why, self.options["criterion"],
             _promises,
-        )
+        )  # fmt: skip
         for text in self.criteria:
             self._tell(f"   {_in_words(text)}")
 
@@ -532,7 +530,10 @@ class Planning:
         data = problem_data(self._parsed(self.row.budget), self.header)
         problem = problem_text(self.paths["problem"], data, self.table, self.reading)
         folder = os.path.realpath(Path(self.paths["command"]).absolute().parent)
-        here = self._arguments(self.table, self.row.budget, self.out)
+        here = [
+            [part[0], "…"] if part[0] == "--seed" else part  # a secret is not printed
+            for part in self._arguments(self.table, self.row.budget, self.out)
+        ]
         table, out = (relative(Path(path).absolute(), folder) for path in (self.table, self.out))
         script = _SCRIPT.format(command=_typed(self._arguments(table, self.row.budget, out)))
         picture = self.options["picture"]
@@ -568,8 +569,7 @@ class Planning:
             chosen = {**style.PRACTICE, "ls": "none", "label": "chosen"}
             ax.plot(self.row.budget, self.row.upper, **chosen)
             ax.legend()
-            kind = Path(self.options["picture"]).suffix.lower()[1:]
-            figure.savefig(file, format=kind)
+            figure.savefig(file, format=picture_format(self.options["picture"]))
 
 
 # ---- words -------------------------------------------------------------------------------

@@ -140,8 +140,10 @@ def others(columns: Sequence[ColumnFacts], sensitive: Sequence[str]) -> list[Col
     return possible
 
 
-def knowable(possible: Sequence[ColumnFacts], leaks: Mapping[str, Leak]) -> dict[str, str]:
-    """Return the columns that others are most likely to know, and why."""
+def knowable(
+    possible: Sequence[ColumnFacts], leaks: Mapping[str, Leak]
+) -> tuple[dict[str, str], str]:
+    """Return the columns that others are most likely to know, what each has for it, and why."""
     named: dict[str, str] = {}
     for column in sorted(possible, key=lambda c: -leaks[c.name].corrected):
         word = _says(column.name, KNOWABLE)
@@ -149,9 +151,13 @@ def knowable(possible: Sequence[ColumnFacts], leaks: Mapping[str, Leak]) -> dict
         if word and reason not in named.values():  # one of several that say the same
             named[column.name] = reason
     if named:
-        return dict([*named.items()][:MOST_KEY])
+        why = "others may know them, by their names, and of these they tell most"
+        return dict([*named.items()][:MOST_KEY]), why
     few = sorted(possible, key=lambda c: c.values)[:FEWEST]
-    return {c.name: "no name says it; few other columns have as few values" for c in few}
+    return (
+        {c.name: f"one of the columns of fewest values, {c.values:,}" for c in few},
+        "no name says that others know it; these columns have the fewest values",
+    )
 
 
 def distortions(source: DiscreteSource, columns: Mapping[str, ColumnFacts]) -> list[str]:

@@ -105,6 +105,7 @@ def test_a_session_at_a_terminal(at_terminal, here):
         "plan.sh: the command, for `sh`, from any folder; it has the seed",
     ):
         assert piece in done.output, (piece, done.output)
+    assert "--seed '…'" in done.output  # which is in the file alone
     private = stat.S_IMODE(Path("plan.sh").stat().st_mode) == 0o600
     assert private or sys.platform == "win32"
     problem = tomllib.loads(Path("plan.toml").read_text(encoding="utf-8"))
@@ -175,6 +176,7 @@ def test_a_second_plan_names_another_file_and_replaces_the_first_only_by_force(h
     assert again["answers"][-1]["answer"] == "t.released.2.csv"
 
 
+@pytest.mark.long
 def test_how_a_table_is_read_is_in_both_files(here):
     lines = people().replace(",", ";").replace('"', "").splitlines()
     lines[1] = lines[1].replace(";M;", ";?;").replace(";F;", ";?;")
