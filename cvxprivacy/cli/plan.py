@@ -429,7 +429,8 @@ class Planning:
         about = ", ".join(schema.sensitive)
         advice = [leak.undoing()["words"] for leak in leaks if leak.about != about and leak.undoes]
         advice += advised([leak for leak in leaks if leak.about == about], self.row.upper)
-        self._tell("", *(f"   {line}" for line in advice))
+        if advice:
+            self._tell("", *_indented(advice, by=3))
         self.document["advice"] = advice
 
         self.out = self._settle(
