@@ -19,6 +19,7 @@ from cvxprivacy.cli.audit import audit
 from cvxprivacy.cli.compare import compare
 from cvxprivacy.cli.exits import Commands
 from cvxprivacy.cli.figures import figures
+from cvxprivacy.cli.plan import plan
 from cvxprivacy.cli.release import apply, release
 from cvxprivacy.cli.solve import certify, solve
 from cvxprivacy.cli.verify import verify
@@ -41,5 +42,5 @@ def main() -> None:
             signal.signal(number, lambda received, _: sys.exit(128 + received))
 
 
-for command in (release, apply, audit, compare, verify, solve, certify, figures):
+for command in (plan, release, apply, audit, compare, verify, solve, certify, figures):
     main.add_command(command)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import IO, Any
 
 import click
@@ -11,7 +10,13 @@ import click
 from cvxprivacy.cli import options as shared
 from cvxprivacy.cli.columns import columns_of, refuse_unknown
 from cvxprivacy.cli.exits import note_reading, say
-from cvxprivacy.cli.outputs import Output, described, refuse_unwritable, write_all
+from cvxprivacy.cli.outputs import (
+    Output,
+    described,
+    picture_format,
+    refuse_unwritable,
+    write_all,
+)
 from cvxprivacy.errors import InputError
 
 __all__ = ["compare"]
@@ -19,7 +24,6 @@ __all__ = ["compare"]
 DEFAULTS = (
     "mdav=3,10,30,100", "mu-approx=3,10,30,100", "noise=0.1,0.3,0.6,1", "rank-swapping=2,5,15,50"
 )  # fmt: skip
-PICTURES = (".pdf", ".png", ".svg")
 
 
 @click.command()
@@ -76,10 +80,7 @@ def compare(
     files = [shared.name_and_value(text, "--masked", "mine=masked.csv") for text in masked]
     targets = {"picture": picture, "out": out}
     refuse_unwritable(targets, table, *(path for _, path in files))
-    kind = "" if picture is None else Path(picture).suffix.lower()
-    if picture is not None and kind not in PICTURES:
-        remedy = f"end it with one of {', '.join(PICTURES)}"
-        raise InputError("--picture", f"{picture} is no kind of picture", remedy, value=picture)
+    kind = "" if picture is None else picture_format(picture)
     methods = _methods(method or (() if masked else DEFAULTS), settings["seed"])
     opened = note_reading(open_table(table, reading))
     w, x = (
@@ -99,7 +100,7 @@ def compare(
     write_all(
         [
             Output("out", out, write_table),
-            Output("picture", picture, lambda file: _draw(result, file, kind[1:]), binary=True),
+            Output("picture", picture, lambda file: _draw(result, file, kind), binary=True),
         ]
     )
     words = {"out": "the table", "picture": "risk against distortion"}

@@ -21,8 +21,8 @@ from cvxprivacy.errors import (
 )
 
 __all__ = [
-    "AS_JSON", "CODES", "FORCED", "Commands", "arguments", "note", "note_reading", "notes", "say",
-    "say_json", "wants_json",
+    "AS_JSON", "CODES", "FORCED", "Commands", "arguments", "as_options", "note", "note_reading",
+    "notes", "say", "say_json", "wants_json",
 ]  # fmt: skip
 
 CODES = {
@@ -111,7 +111,7 @@ def _failure(error: Exception) -> tuple[str, str, dict[str, Any]]:
         case CertificationError():
             return "uncertified", str(error), {}
         case InputError():
-            return "input", _as_options(str(error)), {"argument": error.argument}
+            return "input", as_options(str(error)), {"argument": error.argument}
         case MissingPackageError():
             return "input", str(error), {"extra": error.extra}
         case OSError():
@@ -122,7 +122,7 @@ def _failure(error: Exception) -> tuple[str, str, dict[str, Any]]:
     return "internal", f"this should not have happened: {message}", {}
 
 
-def _as_options(message: str) -> str:
+def as_options(message: str) -> str:
     """Say what Python's arguments are called on the command line."""
     message = re.sub(r"^\w+(?=[:\[])", lambda name: _OPTIONS.get(name[0], name[0]), message)
     for python, typed in _PHRASES.items():

@@ -17,7 +17,11 @@ from cvxprivacy.cli.house import PURPOSE, House
 from cvxprivacy.errors import InputError
 from cvxprivacy.files import is_device, recovered, whole_files
 
-__all__ = ["Output", "described", "progress", "refuse_unwritable", "steps", "write_all"]
+__all__ = [
+    "Output", "described", "picture_format", "progress", "refuse_unwritable", "steps", "write_all",
+]  # fmt: skip
+
+PICTURES = (".pdf", ".png", ".svg")
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,15 @@ def refuse_unwritable(targets: Mapping[str, str | None], *inputs: str, prefix: s
         if problem:
             raise InputError(f"{prefix}{name}", problem, remedy)
         taken[real] = f"also {prefix}{name}"
+
+
+def picture_format(path: str) -> str:
+    """Return the kind of a picture, by its name."""
+    kind = Path(path).suffix.lower()
+    if kind not in PICTURES:
+        remedy = f"end it with one of {', '.join(PICTURES)}"
+        raise InputError("--picture", f"{path} is no kind of picture", remedy, value=path)
+    return kind[1:]
 
 
 def _forced() -> bool:

@@ -36,7 +36,7 @@ from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.tables.values import MOST_CELLS, value_counts
 from cvxprivacy.validation import integer
 
-__all__ = ["KeyRecoding", "recoded_key"]
+__all__ = ["FINEST", "KeyRecoding", "recoded_key"]
 
 FINEST = 200  # intervals of equal counts that a number of more values is cut into first
 STEPS = (1, 2, 4, 8, 16, 32, 64, 128)  # along a chain
