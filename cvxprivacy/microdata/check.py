@@ -218,7 +218,7 @@ class Check:
         elif self.holds is None and self.drawn and not law:
             table = "cannot be decided on a table"
             table += ": it is of the randomisation" if self.of_channel else ""
-            law = "holds by the law" if self.law_holds else ""
+            law = "holds by the randomisation" if self.law_holds else ""
         else:
             table = "holds in this table" if law and self.holds else ""
         if self._unproved:
@@ -264,10 +264,12 @@ class Check:
         elif self._unproved:
             words = self.because
         elif self.holds is False and not self.breaks:
-            words = "the law is within it, as is proved; this draw is beyond it, by chance"
+            words = (
+                "the randomisation is within it, as is proved; this draw is beyond it, by chance"
+            )
         elif self.holds is None and self.law_of and self.drawn and not self.of_channel:
             words = (
-                "proved of the law that the table was drawn from; the drawn table itself was not "
+                "proved of the randomisation that drew the table; the drawn table itself was not "
                 "checked for it"
             )
         return f"{self.stated}: {words}" if words else ""

@@ -319,7 +319,13 @@ def released(checks, status="certified"):
 
 def check(law=True, table=True, groups=0, records=0, **more):
     asks = ("every released group has at least 100 records", "records", "records", True)
-    how = {"law_of": "the law", "per_group": True, "groups": groups, "records": records, **more}
+    how = {
+        "law_of": "the randomisation",
+        "per_group": True,
+        "groups": groups,
+        "records": records,
+        **more,
+    }
     return Check("k", "KAnonymity(100)", *asks, 100.0, None, law, 7.0, table, **how)
 
 
@@ -342,7 +348,7 @@ def test_the_verdict_turns_where_a_check_fails():
 @pytest.mark.parametrize("table", [True, False, None])
 @pytest.mark.parametrize("on_average", [False, True])
 def test_no_two_sentences_of_a_check_contradict_each_other(law, table, on_average):
-    of = {"law_of": "the law of all records", "because": "as is proved of a part"}
+    of = {"law_of": "the randomisation of all records", "because": "as is proved of a part"}
     one = check(law, table, 3, 21, on_average=on_average, **of)
     verdict = released([one])
     assert verdict["may_be_released"] is not one.refuses
@@ -354,8 +360,8 @@ def test_no_two_sentences_of_a_check_contradict_each_other(law, table, on_averag
         assert ("chance" in words) <= (law is True and table is False and on_average)
         assert ("beyond" in words or "BROKEN" in words) <= (False in (law, table))
     if law is False and not one.breaks:  # which law is meant is said
-        assert "the law of all records" in one.sentence
-        assert "the law of all records" in one.standing
+        assert "the randomisation of all records" in one.sentence
+        assert "the randomisation of all records" in one.standing
 
 
 def test_what_was_asked_is_shown_as_it_stands(facts):
@@ -565,7 +571,7 @@ def test_a_board_is_told_that_merging_cost_more_than_was_asked(here):
     assert document["merged"]["distortion"] > 0.1
     words = facts["verdict"]["words"]
     assert "RecordEntropy(45) holds" in words
-    law = "the law after groups were merged"
+    law = "the randomisation after groups were merged"
     assert f"budget 0.1 is exceeded by {law}" in words
     assert "KeepProbability(0.5) is not proved of this release" in words
     text = " ".join(facts["cautions"])
@@ -622,7 +628,7 @@ def test_what_is_true_of_a_part_is_not_said_of_all(here, seed, ensure):
     table, released = pd.read_csv("t.csv"), pd.read_csv("o.csv")
     law = facts["checks"][0]["law"]
     merged = " after groups were merged" if facts["merged"] else ""
-    assert law["of"] == f"the law of all records{merged}"
+    assert law["of"] == f"the randomisation of all records{merged}"
     if not merged:  # by hand: E of D(p(w | x̂) ‖ p(w)) at the worst x̂
         ages = (table["age"] // 10 * 10).map(lambda low: f"[{low}, {low + 10})")
         place = {x: i for i, x in enumerate(channel.inputs)}
@@ -660,7 +666,7 @@ def test_a_budget_that_a_part_met_is_not_met_by_all(here):
         outcomes.add(beyond)
         assert facts["verdict"]["may_be_released"] is True
         words = " ".join([facts["verdict"]["words"], *facts["cautions"]])
-        assert ("exceeded by the law of all records" in words) == beyond
+        assert ("exceeded by the randomisation of all records" in words) == beyond
         assert ("by chance" in words) == (not beyond and budget["table"]["value"] > 0.1)
     assert outcomes == {True, False}
 

@@ -222,7 +222,7 @@ def test_other_options_go_with_it(here, more):
     facts = report(*sequel("--out", "a.csv", *more))
     assert facts["released"]["records"] == 2940
     assert facts["sequel"]["matched"] == 2900
-    assert facts["released_law"]["name"] == "the law of all releases together"
+    assert facts["released_law"]["name"] == "all releases together"
 
 
 def test_least_distortion_under_a_criterion_of_all_releases(here):
