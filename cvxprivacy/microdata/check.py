@@ -24,6 +24,8 @@ from cvxprivacy_verifier.wording import many
 
 __all__ = ["Check", "as_typed", "asked", "lines_of"]
 
+_CHANGE = "mean change per record"
+
 
 class OnTable(Protocol):
     """A table, as checks are of it."""
@@ -112,8 +114,8 @@ def _budget(
         "table": float(drawn.distortion), "holds": drawn.distortion <= bound
     }  # fmt: skip
     return Check(
-        "budget", f"budget {float(bound):g}", f"the distortion is at most {float(bound):g}",
-        "distortion", "", False, float(bound), value, holds, law_of=law.name,
+        "budget", f"budget {float(bound):g}", f"the {_CHANGE} is at most {float(bound):g}",
+        _CHANGE, "", False, float(bound), value, holds, law_of=law.name,
         because=law.because(holds, lambda of: clearly(of.mean_distortion, float(bound))),
         on_average=True, budget=True, drawn=drawn is not None, **table,
     )  # fmt: skip

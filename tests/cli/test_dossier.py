@@ -19,8 +19,9 @@ import pytest
 import cvxprivacy as cpv
 from cvxprivacy.cli.dossier import report_targets, schema, tradeoff
 from cvxprivacy.cli.dossier.board import check_facts, release_verdict
-from cvxprivacy.cli.dossier.facts import statement_rows
-from cvxprivacy.cli.dossier.page import html, letters_svg, mathml
+from cvxprivacy.cli.dossier.facts import dossier_of, statement_rows
+from cvxprivacy.cli.dossier.first import percent
+from cvxprivacy.cli.dossier.page import figure, html, letters_svg, mathml, number
 from cvxprivacy.cli.dossier.secrecy import Guard, typed_command
 from cvxprivacy.cli.dossier.tradeoff import curve
 from cvxprivacy.errors import InputError
@@ -79,6 +80,112 @@ class Whole(Page):
 
 def text_of(facts):
     return re.sub(r"\s+", " ", " ".join(Whole(html(facts)).pieces))
+
+
+def board_text(page):
+    """Return what a board reads, in one line: all but the annex."""
+    body = page.partition("<body>")[2].partition('<section class="annex">')
+    assert body[1]
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", body[0]))
+
+
+MATHEMATICS = re.compile(
+    r"\b(?:laws?|letters?|channels?|nats|distortion|encoder|prior|posterior|I\()|\bW\b|\bX\b|X̂|[∀∈≼]"
+)
+PLURALS = re.compile(r"(?<![\d.,])1 (?:records|groups|columns|values|others|intervals|bits)\b")
+
+
+def readable(page):
+    """Refuse what a board member without mathematics cannot read, and bad plurals anywhere."""
+    board = board_text(page)
+    for pattern in (MATHEMATICS, re.compile(r"\de-\d"), re.compile(r"nan|None|\{'")):
+        assert not pattern.search(board), re.findall(f".{{50}}{pattern.pattern}.{{20}}", board)
+    assert not PLURALS.search(re.sub(r"<[^>]+>", "", page))
+    for head in re.findall(r'<th scope="col" class="n">([^<]*)</th>', page.partition("annex")[0]):
+        assert re.search(r"\[\w+\]|record|values|share|number|table|chosen|allowed", head), head
+
+
+# ---- what a board reads ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_a_board_can_read_the_page(made, name):
+    readable((made / f"{name}.html").read_text("utf-8"))
+
+
+def test_the_first_page_is_counted(made, facts):
+    """By pandas alone: the best guess, the smallest group, what changed; and which file it is."""
+    before, after = (pd.read_csv(made / name) for name in ("t.csv", "o.csv"))
+    before["age"] = before["age"] // 10
+    right = [t.groupby(["age", "sex"])["ill"].agg(lambda w: w.value_counts().iloc[0]).sum()
+             for t in (after, before)]  # fmt: skip
+    shares = [100 * n / 300 for n in (*right, before["ill"].value_counts().iloc[0])]
+    lines = " ".join(line for row in facts["first"] for line in row["lines"])
+    guess = re.search(r"is right for ([\d.]+) % .* it is for ([\d.]+) %, .* for ([\d.]+) %", lines)
+    assert [float(share) for share in guess.groups()] == pytest.approx(shares, abs=0.0501)
+    smallest = after.groupby(["age", "sex"]).size().min()
+    assert f"age and sex holds {smallest} record" in lines
+    assert f"{facts['changed']['any']['records']} records of 300 (" in lines
+    assert "ill stands in the file as it is" in lines
+    assert "2 other columns" in lines
+    whole = hashlib.sha256((made / "o.csv").read_bytes()).hexdigest()
+    assert facts["files"] == {
+        "released": {"name": "o.csv", "sha256": whole},
+        "leaves": facts["verdict"]["may_be_released"],
+        "stay": ["t.csv", "p.json", "r.toml", facts["input"]["house"], "this report"],
+    }
+    page = (made / "a.html").read_text("utf-8")
+    assert page.index(whole) < page.index("<h2>")  # on the first page
+
+
+def test_nobody_signs_what_must_not_be_released(facts):
+    where = '<div class="sign">'
+    for may in (True, False, None):
+        one = check(table=may, groups=3, records=21)
+        facts["verdict"] = released([one]) if may is not None else {
+            **facts["verdict"], "may_be_released": None
+        }  # fmt: skip
+        made_of = dossier_of("release", **{k: v for k, v in facts.items() if k in SECTIONS},
+                             left_out={})  # fmt: skip
+        assert bool(made_of["signatures"]) == (may is True)
+        page = html({**facts, "signatures": made_of["signatures"],
+                     "files": {**facts["files"], "leaves": may is True}})  # fmt: skip
+        assert (where in page) == (may is True)
+        assert ("has no approval" in page) == (may is not True)
+        if may:  # beside the verdict
+            assert page.index('class="verdict') < page.index(where) < page.index('class="facts"')
+
+
+SECTIONS = ("verdict", "title", "cautions")
+
+
+def test_numbers_on_the_page_are_read(facts):
+    assert [number(v) for v in (-7.7e-15, 3e-17, 0.0, -0.25, 1234.5)] == [
+        "0", "0", "0", "-0.25", "1,234",
+    ]  # fmt: skip
+    assert figure(1.0, "records") == "1 record"
+    assert figure(0.1, "bits") == "0.1 bits"
+    assert figure(1.0, "nats") == "a factor of 2.72"
+    assert [percent(v) for v in (0.0, 1e-6, 0.5)] == ["0.0 %", "less than 0.1 %", "50.0 %"]
+    facts["uncertainty"]["rows"][0]["remainder"] = -7.7e-15
+    facts["program"]["lower"] = -7.7e-15
+    assert "e-15" not in text_of(facts)
+
+
+def test_the_named_points_are_optima(made, facts):
+    """Solved anew, each by itself; the chosen one is that of the release."""
+    curve, chosen = facts["tradeoff"], facts["tradeoff"]["chosen"]
+    assert [point["name"] for point in curve["choices"]] == list("ABCDE")[: len(curve["choices"])]
+    assert len(curve["choices"]) > 2
+    assert [p["x"] for p in curve["choices"] if p["chosen"]] == [chosen["x"]]
+    source = cpv.DiscreteSource.from_table(
+        pd.read_csv(made / "t.csv"), sensitive="ill", key=["age", "sex"], bins={"age": 10}
+    )
+    rules = [cpv.RecordEntropy(12), cpv.TCloseness(0.4)]
+    for point in (curve["choices"][0], curve["choices"][-1]):
+        d = cpv.hamming(source.x)
+        same = cpv.PrivacyDistortion(source, d, budget=point["x"], criteria=rules).solve()
+        assert point["value"] == pytest.approx(same.value, rel=1e-4, abs=1e-6)
 
 
 # ---- what it says, against independent counting ------------------------------------------
@@ -262,7 +369,8 @@ def test_both_forms_say_the_same_and_need_nothing_else(made, name):
 def test_no_heading_stands_over_nothing(facts, population):
     """As of 24,000 groups, of which nothing is said of a population."""
     facts["uncertainty"]["population"] = population
-    below = re.findall(r"<h3>([^<]*)</h3>(.*?)(?=<h[123]|</body>)", html(facts), re.DOTALL)
+    below = re.findall(r"<h[23]>([^<]*)</h[23]>(.*?)(?=<h[123]|</body>)", html(facts), re.DOTALL)
+    below = [part for part in below if not part[0].startswith("Annex")]
     assert [title for title, part in below if not re.sub(r"<[^>]+>", "", part).strip()] == []
 
 
@@ -477,6 +585,7 @@ def test_no_report_of_a_release_names_a_confidential_value(here, setting):
         *REPORTS, *([] if "--ensure" in typed else ["--ensure", "law"]))  # fmt: skip
     for name in ("a.html", "a.json"):
         scanned(name)
+    readable(Path("a.html").read_text(encoding="utf-8"))
     assert loaded("a.json")["letters"]["rows"]
 
 
@@ -493,6 +602,7 @@ def test_no_report_of_an_audit_names_a_confidential_value(here):
             code=int(loaded_code(tables, more)))  # fmt: skip
         for name in ("a.html", "a.json"):
             scanned(name)
+        readable(Path("a.html").read_text(encoding="utf-8"))
 
 
 def loaded_code(tables, more):
