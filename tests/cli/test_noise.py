@@ -108,7 +108,7 @@ def test_a_report_says_no_more_than_second_moments_prove(here):
     assert facts["verdict"]["may_be_released"] is True
     for piece in ("jointly Gaussian", "nothing is proved", "and no further", "were not measured"):
         assert piece in board_text(page), piece
-    assert facts["files"]["stay"][:2] == ["t.csv", "p.json"]
+    assert facts["files"]["stay"][:2] == ["t.csv (the original)", "p.json"]
     chosen = [point["x"] for point in facts["tradeoff"]["choices"] if point["chosen"]]
     assert chosen == [0.3]
     assert facts["tradeoff"]["chosen"]["value"] == pytest.approx(

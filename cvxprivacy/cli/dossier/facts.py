@@ -175,7 +175,9 @@ def files_of(verdict: Facts, asked: Asked, files: Sequence[Facts]) -> Facts:
     """Return which of the files that were written leaves the house."""
     released = next((row for row in files if row["option"] == "--out"), None)
     stay = [row["name"] for row in files if row is not released]
-    return first.handed_on(verdict, released, [asked.house.table["name"], *stay, asked.house.name])
+    return first.handed_on(
+        verdict, released, [f"{asked.house.table['name']} (the original)", *stay, asked.house.name]
+    )
 
 
 def dossier_of(kind: str, *, left_out: Mapping[str, str], **sections: Any) -> Facts:
@@ -308,7 +310,7 @@ def audit_facts(asked: Asked, audit: Audit, released: str | None) -> Facts:
         if released is None
         else provenance.input_file(released)
     )
-    stay = [None if alone else table["name"], asked.house.name]
+    stay = [None if alone else f"{table['name']} (the original)", asked.house.name]
     rows = {
         "Records": f"{source.records:,}",
         "Released groups": f"{len(source.x):,}",

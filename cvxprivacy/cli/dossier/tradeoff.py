@@ -99,9 +99,10 @@ def curve(
     if name != "budget":
         rule = problem._criteria()[name]
         asks = rule.in_words(units=problem.units)
-        words, unit = f"{asks.quantity} that {type(rule).__name__} allows", asks.unit
-        if asks.at_least:
-            words = f"{asks.quantity} that {type(rule).__name__} asks for"
+        verb = "asks for" if asks.at_least else "allows"
+        words, unit = f"{asks.quantity} that {type(rule).__name__} {verb}", asks.unit
+        if unit == "nats":  # of a factor
+            words, unit = f"natural logarithm of the factor that {type(rule).__name__} {verb}", ""
     facts = _document(optima, name, words, chosen, minimised, solution.value, parts)
     around = {rounded(x / parts) for x in _around(problem, name, chosen, many)}
     return {**facts, "x_unit": unit, "choices": _choices(facts, around)}, ""

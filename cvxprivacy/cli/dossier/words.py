@@ -243,8 +243,8 @@ def against(
         "w" in encoder
     )
     beyond = (
-        f" The randomisation saw {w}: who has both {x} and the released {x} of a person may learn "
-        "more than from the {x} alone: the first page says how much."
+        f" The randomisation saw {w}: who has both the true {x} and the released {x} of a person "
+        f"may learn more than from the true {x} alone: the first page says how much."
     ) * ("w" in encoder)
     people = {
         f"Who sees a released {x}, and nothing else of the record": "This is what the figures "
