@@ -33,7 +33,7 @@ from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.release.channel import Channel, MergedChannel
 from cvxprivacy.release.sequel import Matching, Sequel, earlier_letters, in_one, names_of
 from cvxprivacy.tables.schema import TableSchema
-from cvxprivacy.text import aligned, cells
+from cvxprivacy.text import aligned, cells, plain
 from cvxprivacy_verifier.wording import many
 
 if TYPE_CHECKING:
@@ -401,7 +401,7 @@ def _leaked(sequel: Sequel, source: DiscreteSource, units: str) -> list[dict[str
             "name": name,
             "lower": lower,
             "upper": upper,
-            "words": f"{(lower + upper) / 2:.6g} {units}",
+            "words": f"{plain((lower + upper) / 2, 6)} {units}",
         }
         for name, (lower, upper) in enclosures.items()
     ]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from cvxprivacy.cli.dossier.provenance import Facts
 from cvxprivacy.leakage import GuessingProbability
-from cvxprivacy.text import cells, upwards
+from cvxprivacy.text import cells, plain, upwards
 from cvxprivacy_verifier.wording import many
 
 if TYPE_CHECKING:
@@ -107,14 +107,14 @@ def counted(audit: Audit, columns: Mapping[str, Sequence[str]]) -> list[tuple[st
         )
         lines.append((line, "The nearer the first is to the last, the less the file helps."))
     after, most = audit.after, audit.before.plugin
-    line = f"On average the released {x} {tell} {after.plugin:.3g} {units} about {w}"
+    line = f"On average the released {x} {tell} {plain(after.plugin, 3)} {units} about {w}"
     if after.plugin <= _ROUNDED:
         line = f"On average the released {x} {tell} nothing about {w}"
     elif after.bias >= after.plugin:
         line += ", which is no more than chance shows"
     if not alone and most > _ROUNDED:
         share = percent(max(after.plugin, 0.0) / most)
-        line += f": {share} of the {most:.3g} {units} that the true {x} {tell}"
+        line += f": {share} of the {plain(most, 3)} {units} that the true {x} {tell}"
     one = "1 bit is what the answer to one fair yes-or-no question tells; 0 is nothing."
     if units == "nats":
         one = "1 nat is 1.44 times what the answer to one fair yes-or-no question tells."
@@ -137,7 +137,10 @@ def of_release(
     law, units = document["released_law"], document["units"]
     lines = [] if audit is None else counted(audit, columns)
     if audit is None:
-        words = f"{law['risk']:.3g} {units} about {w}, {document['risk_before']:.3g} without change"
+        words = (
+            f"{plain(law['risk'], 3)} {units} about {w}, {plain(document['risk_before'], 3)} "
+            "without change"
+        )
         lines.append((f"On average over all tables that may be drawn: {words}.",
                       "No table was counted for this report."))  # fmt: skip
     if informed := document.get("informed"):

@@ -18,6 +18,7 @@ import numpy as np
 from cvxprivacy.cli.dossier.words import INFINITE
 from cvxprivacy.extras import required
 from cvxprivacy.style import inline_svg
+from cvxprivacy.text import plain
 from cvxprivacy_verifier.wording import many
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def number(value: Any, digits: int = 4) -> str:
         return "0"
     if isinstance(value, int) or value == round(value):
         return f"{value:,.0f}"
-    return f"{value:,.0f}" if abs(value) >= 1e3 else f"{value:.{digits}g}"
+    return f"{value:,.0f}" if abs(value) >= 1e3 else plain(value, digits)
 
 
 def figure(value: float | None, unit: str) -> str:
