@@ -18,7 +18,7 @@ from cvxprivacy.exact import rational, typed_most
 from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.microdata.released_law import CountedLaw, ReleasedLaw, clearly
 from cvxprivacy.results.solution import Solution
-from cvxprivacy.text import aligned, one_sided
+from cvxprivacy.text import aligned, one_sided, plain
 from cvxprivacy.validation import untaken
 from cvxprivacy_verifier.wording import many
 
@@ -236,7 +236,7 @@ class Check:
     @property
     def sentence(self) -> str:
         """What a board is told of it, after "this table must not be released", or "may be"."""
-        law_at, at = ("" if v is None else f", at {v:.4g}" for v in (self.law, self.table))
+        law_at, at = ("" if v is None else f", at {plain(v)}" for v in (self.law, self.table))
         if self.breaks:
             table = "the drawn table" if self.law_of else "the table"
             by = table + at if not self.per_group else (
