@@ -177,6 +177,9 @@ def test_numbers_on_the_page_are_read(facts):
     facts["uncertainty"]["rows"][0]["remainder"] = -7.7e-15
     facts["program"]["lower"] = -7.7e-15
     assert "e-15" not in text_of(facts)
+    facts["tradeoff"]["chosen"]["value"] = 5.88e-23  # nothing is left to tell
+    facts["tradeoff"]["choices"][-1]["value"] = 0.0
+    readable(html(facts))
 
 
 def test_the_named_points_are_optima(made, facts):
