@@ -22,6 +22,7 @@ __all__ = [
     "near",
     "one_sided",
     "padded",
+    "plain",
     "upwards",
 ]
 
@@ -53,6 +54,11 @@ def one_sided(number: Decimal, digits: int, *, up: bool) -> Decimal:
         return number
     unit = Decimal(1).scaleb(number.adjusted() - digits + 1)
     return number.quantize(unit, ROUND_CEILING if up else ROUND_FLOOR)
+
+
+def plain(value: float, digits: int = 4) -> str:
+    """Return a number to so many digits, without an exponent."""
+    return f"{Decimal(f'{value:.{digits}g}'):f}"
 
 
 def upwards(value: float, digits: int = 4) -> str:

@@ -13,10 +13,12 @@ import numpy as np
 from click.core import ParameterSource
 
 from cvxprivacy.cli.columns import columns_of, leave_out, remarks_on_dropped
-from cvxprivacy.cli.exits import CODES, note_reading, say
+from cvxprivacy.cli.dossier import report_outputs, report_targets
+from cvxprivacy.cli.dossier.provenance import Asked, Kept
+from cvxprivacy.cli.exits import CODES, arguments, note_reading, say
 from cvxprivacy.cli.house import House
 from cvxprivacy.cli.outputs import Output, described, progress, refuse_unwritable, steps, write_all
-from cvxprivacy.cli.report import proved
+from cvxprivacy.cli.report import REPORTED, proved
 from cvxprivacy.cli.table_files import TextTable, open_table
 from cvxprivacy.errors import InputError
 from cvxprivacy.formulations.quadratic_gaussian import QuadraticGaussian
@@ -29,7 +31,7 @@ __all__ = ["release_noise"]
 _REFUSED = (
     *("bins", "group", "hierarchy", "level", "top", "cells", "distortion", "criterion", "leakage"),
     *("weights", "missing", "encoder", "channel", "problem_out", "row_id", "draw"),
-    *("untouched", "at_most", "ensure", "suppress", "report", "holdout", "confidence"),
+    *("untouched", "at_most", "ensure", "suppress", "holdout", "confidence"),
 )
 LITTLE = 0.01  # share of a variance that hides little
 _CAVEATS = (
@@ -51,7 +53,8 @@ def release_noise(
     power of ten of at most a hundredth of their error's standard deviation.
     """
     _refuse_others()
-    targets = {name: options[name] for name in ("out", "certificate")}
+    reports = report_targets(options["report"])
+    targets = {**{name: options[name] for name in ("out", "certificate")}, **reports}
     refuse_unwritable(targets, table)
     share = _share(options["budget"])
     opened = note_reading(open_table(table, reading, out=targets["out"]))
@@ -73,33 +76,42 @@ def release_noise(
         )
     errors = _errors(solution, source, key)
     units = [error["unit"] for error in errors.values()]
+    rounded: dict[str, list[float]] = {}
 
     def write(file: IO[bytes]) -> list[str]:
         released = solution.release.apply(frame, seed=seed)
-        rounded = {n: rounded_to(released[n], u) for n, u in zip(key, units, strict=True)}
+        rounded.update({n: rounded_to(released[n], u) for n, u in zip(key, units, strict=True)})
         with progress(opened.size, f"writing {Path(targets['out'] or '').name}") as written:
             return _write(opened, rounded, units, file, written)
 
     proof = solution.certificate.write
-    results = write_all(
-        [
-            Output("out", targets["out"], write, binary=True),
-            Output("certificate", targets["certificate"], proof, private=True),
-        ],
-        House.of(targets, table),
-    )
+    kept, house = Kept([
+        Output("out", targets["out"], write, binary=True),
+        Output("certificate", targets["certificate"], proof, private=True),
+    ]), House.of(targets, table)  # fmt: skip
+    bare = [name for name, error in errors.items() if error["share"] < LITTLE]
+    almost = [
+        f"released almost as they are, as they tell little more of "
+        f"{', '.join(columns['sensitive'])}: {', '.join(bare)}; their values may still identify "
+        "records"
+    ] * bool(bare)
+
+    def facts() -> dict[str, Any]:
+        from cvxprivacy.cli.dossier.noise import noise_facts
+
+        command = click.get_current_context().command
+        asked = Asked(arguments(), command, table, opened, house)
+        return noise_facts(
+            asked, frame, columns, problem, solution, rounded or None, kept, almost
+        )  # fmt: skip
+
+    results = write_all([*kept.outputs, *report_outputs(reports, facts)], house)
     document = {"table": table, "records": source.records, **proved(solution), "errors": errors,
                 "files": {n: p for n, p in targets.items() if p}}  # fmt: skip
     gone = remarks_on_dropped(opened, TableSchema(tuple(key), tuple(columns["sensitive"])))
-    document["notes"] = [*document["notes"], *_CAVEATS, *results.get("out", ()), *gone]
+    document["notes"] = [*document["notes"], *_CAVEATS, *results.get("out", ()), *gone, *almost]
     if opened.dropped:
         document["columns_dropped"] = list(opened.dropped)
-    bare = [name for name, error in errors.items() if error["share"] < LITTLE]
-    if bare:
-        document["notes"].append(
-            f"released almost as they are, as they tell little more of W: {', '.join(bare)}; "
-            "their values may still identify records"
-        )
     say(document, _text(document, str(solution), columns))
     sys.exit(CODES[solution.status])
 
@@ -184,5 +196,6 @@ def _text(document: Mapping[str, Any], solved: str, columns: Mapping[str, list[s
     words = {
         "out": f"{document['records']:,} records",
         "certificate": f"the proof; it contains the covariance of {w} and {x}{{private}}",
+        **dict.fromkeys(("report", "report, again"), REPORTED),
     }
     return "\n".join([*lines, *described(document["files"], words)])

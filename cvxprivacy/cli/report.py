@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cvxprivacy.cli.outputs import described
 from cvxprivacy.microdata.changes import Change, changes
 from cvxprivacy.microdata.check import lines_of
+from cvxprivacy.microdata.released_law import RANDOMISATION
 from cvxprivacy.microdata.untouched import advised
 from cvxprivacy.model.information import bias_in_words, mutual_information
 from cvxprivacy.results.price import Price
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CONSTANT",
     "MERGED_BEYOND",
+    "REPORTED",
     "proved",
     "records_drawn",
     "relaxed",
@@ -51,8 +53,8 @@ CONSTANT = (
     "nothing of anybody"
 )
 MERGED_BEYOND = (
-    "the bound of the population's risk is of the channel before groups were merged: which are "
-    "merged was chosen by looking at all records, those held out too, and no bound covers that"
+    "the bound of the population's risk is of the randomisation before groups were merged: which "
+    "are merged was chosen by looking at all records, those held out too, and no bound covers that"
 )
 _ROUNDED = 1e-12  # what two sums of floats may be apart
 
@@ -178,13 +180,14 @@ def report_text(document: Mapping[str, Any], source: DiscreteSource, solution: S
     """Return the facts of a release in plain words."""
     units, before, (w, x) = document["units"], document["risk_before"], source.names[:2]
     after, law = document["released_law"]["risk"], document["released_law"]["name"]
+    of_law = "" if law == RANDOMISATION else f", of {law}"
     share = f" = {after / before:.0%} of it" if before > 0 else ""
     lines = [
         f"{document['table']}: {source.records:,} records, {w} in {len(source.w)} "
         f"values, {x} in {len(source.x)} observed cells",
         str(solution),
         f"  risk before      {before:.6g} {units}, {bias_in_words(document['risk_before_bias'])}",
-        f"  risk after       {after:.6g} {units}{share}{'' if law == 'the law' else f', of {law}'}",
+        f"  risk after       {after:.6g} {units}{share}{of_law}",
     ]
     if "whatever_prior" in document["released_law"]:
         most = f"at most {upwards(document['released_law']['whatever_prior'])} {units}"
@@ -231,7 +234,7 @@ def _informed_lines(document: Mapping[str, Any], x: str) -> list[str]:
     if "informed" not in document:
         return []
     informed, lines = document["informed"], []
-    if informed["law"] != "the law":
+    if informed["law"] != RANDOMISATION:
         lines.append(f"  who knows {x}, of {informed['law']}: {informed['words']}")
     if "table" in informed:
         lines.append(f"  who knows {x}, of the table that was drawn: {informed['table']['words']}")

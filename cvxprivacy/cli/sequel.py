@@ -33,7 +33,7 @@ from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.release.channel import Channel, MergedChannel
 from cvxprivacy.release.sequel import Matching, Sequel, earlier_letters, in_one, names_of
 from cvxprivacy.tables.schema import TableSchema
-from cvxprivacy.text import aligned, cells
+from cvxprivacy.text import aligned, cells, plain
 from cvxprivacy_verifier.wording import many
 
 if TYPE_CHECKING:
@@ -252,7 +252,7 @@ class _LawOfAll(ReleasedLaw):
     @property
     def name(self) -> str:
         """What it is called."""
-        return "the law of all releases together"
+        return "all releases together"
 
     @cached_property
     def risk(self) -> float:
@@ -402,7 +402,7 @@ def _leaked(sequel: Sequel, source: DiscreteSource, units: str) -> list[dict[str
             "name": name,
             "lower": lower,
             "upper": upper,
-            "words": f"{(lower + upper) / 2:.6g} {units}",
+            "words": f"{plain((lower + upper) / 2, 6)} {units}",
         }
         for name, (lower, upper) in enclosures.items()
     ]
@@ -426,17 +426,18 @@ def _statements(matching: Matching, names: Sequence[str], bound: bool, fits: boo
     tables = cells(names)
     new = ", and, as a program of its own, of a record that is new" * bool(matching.apart)
     lines = [
-        "what is proved is of the law of this table: of a record of it whose letters in "
+        "what is proved is of this table: of a record of it whose released values in "
         f"{tables} were drawn from the key value that it has now{new}; it is not of the records in "
         "all tables alone, whose shares may differ",
         f"the key values behind {tables} are not known: of a record whose value changed since, to "
-        "one that may have the same letter, nothing is proved, and none is counted",
+        "one that may have been released so, nothing is proved, and none is counted",
         "who has all tables sees which records are new or gone: what that tells is not counted",
     ]
     if matching.changed:
         lines.append(
-            f"{many(matching.changed, 'record')} changed: no record of today's value has the "
-            f"letter in {tables}; drawn as new records are, and what all tell is not proved of them"
+            f"{many(matching.changed, 'record')} changed: no record of today's value is "
+            f"released so in {tables}; drawn as new records are, and what all tell is not proved "
+            "of them"
         )
     if matching.partly:
         lines.append(
@@ -447,9 +448,9 @@ def _statements(matching: Matching, names: Sequence[str], bound: bool, fits: boo
         lines.append(f"{tables} have to be drawn independently: by a seed of its own each")
     if not fits:
         lines.append(
-            f"the letters in {tables} are not such as the channels draw of today's values: another "
-            "channel, one seed for several tables, or many values that changed; find out which, as "
-            "nothing is proved of such records"
+            f"what is released in {tables} is not such as the channels draw of today's values: "
+            "another channel, one seed for several tables, or many values that changed; find out "
+            "which, as nothing is proved of such records"
         )
     if not bound:
         lines.append(

@@ -8,6 +8,7 @@ example.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import Signature
@@ -25,9 +26,11 @@ from cvxprivacy.programs.lettering import Lettering
 from cvxprivacy.programs.notation import in_place
 from cvxprivacy.programs.parameter import Parameter
 from cvxprivacy.programs.side_conditions import Rule
+from cvxprivacy.text import upwards
 from cvxprivacy.validation import untaken
 
-__all__ = ["Criterion", "TableCriterion", "Words", "by_name", "criteria_listed", "reset_claims"]
+__all__ = ["Criterion", "TableCriterion", "Words", "by_name", "criteria_listed", "factor_in_words",
+           "reset_claims"]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -37,8 +40,9 @@ class Words:
     Attributes
     ----------
     asks : str
-        What it asks for, a sentence without its end, of ``{n}`` the number, ``{w}`` and ``{x}`` the
-        columns, ``{measure}`` what leaks and ``{how}`` the same with its unit.
+        What it asks for, a sentence without its end, of ``{n}`` the number, ``{factor}`` e to its
+        power, ``{w}`` and ``{x}`` the columns, ``{measure}`` what leaks and ``{how}`` the same with
+        its unit.
     quantity, unit : str
         What it bounds, and in which unit; no unit for a pure number.
     at_least : bool
@@ -71,6 +75,14 @@ _CLAIMS = {
     *("counts_records", "survives_company", "of_table", "relaxation"),
     *("measure", "verdict", "mean_information", "tightest", "only_perfect_when_tightest"),
 }
+
+
+def factor_in_words(exponent: str) -> str:
+    """Return e to a power as people read it, rounded up; as it is typed where it is no number."""
+    try:
+        return f"{upwards(math.exp(float(exponent)), 3)} (e^{exponent})"
+    except (ValueError, OverflowError):
+        return f"e^{exponent}"
 
 
 class Criterion(Frozen):
@@ -261,6 +273,7 @@ class Criterion(Frozen):
             text = in_place(repr(self), typed, number) if number and typed else repr(self)
             return Words(f"{text} holds", text)
         names = {"n": number or typed, "w": w, "x": x, "units": units}
+        names["factor"] = factor_in_words(number or typed)
         return self.words.about(names | self._measured(units))
 
     def _measured(self, units: str) -> dict[str, str]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.criteria.base import Criterion, Words
+from cvxprivacy.criteria.base import Criterion, Words, factor_in_words
 from cvxprivacy.criteria.counts import Counts, Verdict
 from cvxprivacy.criteria.ratios import EXPONENT, exponent
 from cvxprivacy.errors import InputError
@@ -92,8 +92,8 @@ class LocalPrivacy(Criterion):
     survives_merging = of_channel = independent_draws = True
     by_law = False  # of the channel, whatever the law
     words = Words(
-        "no record's own {x} makes any released value more than e^{n} times as probable as another "
-        "record's would",
+        "no record's own {x} makes any released value more than {factor} times as probable as "
+        "another record's would",
         "greatest log ratio",
         "nats",
         examples=("LocalPrivacy=2",),
@@ -132,7 +132,8 @@ class LocalPrivacy(Criterion):
         if self.delta is not None:
             asks = (
                 f"but for a probability of {float(self.delta):g}, no record's own {x} makes any "
-                f"released values more than e^{number} times as probable as another record's would"
+                f"released values more than {factor_in_words(number)} times as probable as another "
+                "record's would"
             )
             return replace(words, asks=asks, quantity="log ratio", unit="nats")
         return words

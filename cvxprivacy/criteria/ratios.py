@@ -73,8 +73,8 @@ class DeltaDisclosure(Criterion):
     name = "delta_disclosure"
     survives_merging = survives_informed_encoder = True
     words = Words(
-        "in every released group, the share of each value of {w} is within a factor e^{n} of its "
-        "share in the whole table",
+        "in every released group, the share of each value of {w} is within a factor {factor} of "
+        "its share in the whole table",
         "greatest log ratio",
         "nats",
         definition="δ-disclosure: no value of W is more or less frequent in a group than in the "
@@ -165,8 +165,8 @@ class LocalInformationPrivacy(DeltaDisclosure):
 
     name = "local_information_privacy"
     words = Words(
-        "in every released group, the share of each value of {w} is within a factor e^{n} of its "
-        "share in the whole table",
+        "in every released group, the share of each value of {w} is within a factor {factor} of "
+        "its share in the whole table",
         "greatest log ratio",
         "nats",
         definition="Local information privacy: no value of W is more or less frequent in a group "
@@ -212,7 +212,7 @@ class PointwiseMaximalLeakage(Criterion):
     name = "pointwise_maximal_leakage"
     survives_merging = survives_informed_encoder = True
     words = Words(
-        "in no released group is any value of {w} more than e^{n} times as frequent as in the "
+        "in no released group is any value of {w} more than {factor} times as frequent as in the "
         "whole table",
         "greatest log ratio",
         "nats",

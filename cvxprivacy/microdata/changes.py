@@ -39,7 +39,8 @@ class Change:
     def __str__(self) -> str:
         text = f"{self.column or 'any key column'}: {_share(self.changed)} of the records change"
         if self.mean is not None:
-            text += f", by {self.mean:.4g} on average"
+            mean = f"{self.mean:,.0f}" if self.mean >= 1e4 else f"{self.mean:.4g}"
+            text += f", by {mean} on average"
         if self.suppressed:
             some = "something is withheld" if self.column is None else "withheld"
             text += " with nothing withheld" if self.column is None else ""

@@ -18,11 +18,13 @@ from cvxprivacy.exact import rational, typed_most
 from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.microdata.released_law import CountedLaw, ReleasedLaw, clearly
 from cvxprivacy.results.solution import Solution
-from cvxprivacy.text import aligned, one_sided
+from cvxprivacy.text import aligned, one_sided, plain
 from cvxprivacy.validation import untaken
 from cvxprivacy_verifier.wording import many
 
 __all__ = ["Check", "as_typed", "asked", "lines_of"]
+
+_CHANGE = "mean change per record"
 
 
 class OnTable(Protocol):
@@ -112,8 +114,8 @@ def _budget(
         "table": float(drawn.distortion), "holds": drawn.distortion <= bound
     }  # fmt: skip
     return Check(
-        "budget", f"budget {float(bound):g}", f"the distortion is at most {float(bound):g}",
-        "distortion", "", False, float(bound), value, holds, law_of=law.name,
+        "budget", f"budget {float(bound):g}", f"the {_CHANGE} is at most {float(bound):g}",
+        _CHANGE, "", False, float(bound), value, holds, law_of=law.name,
         because=law.because(holds, lambda of: clearly(of.mean_distortion, float(bound))),
         on_average=True, budget=True, drawn=drawn is not None, **table,
     )  # fmt: skip
@@ -218,7 +220,7 @@ class Check:
         elif self.holds is None and self.drawn and not law:
             table = "cannot be decided on a table"
             table += ": it is of the randomisation" if self.of_channel else ""
-            law = "holds by the law" if self.law_holds else ""
+            law = "holds by the randomisation" if self.law_holds else ""
         else:
             table = "holds in this table" if law and self.holds else ""
         if self._unproved:
@@ -234,7 +236,7 @@ class Check:
     @property
     def sentence(self) -> str:
         """What a board is told of it, after "this table must not be released", or "may be"."""
-        law_at, at = ("" if v is None else f", at {v:.4g}" for v in (self.law, self.table))
+        law_at, at = ("" if v is None else f", at {plain(v)}" for v in (self.law, self.table))
         if self.breaks:
             table = "the drawn table" if self.law_of else "the table"
             by = table + at if not self.per_group else (
@@ -264,10 +266,12 @@ class Check:
         elif self._unproved:
             words = self.because
         elif self.holds is False and not self.breaks:
-            words = "the law is within it, as is proved; this draw is beyond it, by chance"
+            words = (
+                "the randomisation is within it, as is proved; this draw is beyond it, by chance"
+            )
         elif self.holds is None and self.law_of and self.drawn and not self.of_channel:
             words = (
-                "proved of the law that the table was drawn from; the drawn table itself was not "
+                "proved of the randomisation that drew the table; the drawn table itself was not "
                 "checked for it"
             )
         return f"{self.stated}: {words}" if words else ""

@@ -29,8 +29,9 @@ from cvxprivacy.release.channel import Channel
 from cvxprivacy.results.informed import Atoms, Informed, informed
 from cvxprivacy.results.solution import Solution
 
-__all__ = ["CountedLaw", "ReleasedLaw", "clearly", "law_of"]
+__all__ = ["RANDOMISATION", "CountedLaw", "ReleasedLaw", "clearly", "law_of"]
 
+RANDOMISATION = "the randomisation"  # what boards and users read in place of "the law"
 _NOTHING = 1e-14  # mass of a letter that is no more than rounding
 
 
@@ -74,14 +75,14 @@ class ReleasedLaw:
     def name(self) -> str:
         """What it is called, wherever it is spoken of."""
         records = "" if self.designed or self.design is None else " of all records"
-        return f"the law{records}{' after groups were merged' if self.merging else ''}"
+        return f"{RANDOMISATION}{records}{' after groups were merged' if self.merging else ''}"
 
     @property
     def proved_of(self) -> str:
         """What the certificate is of, where that is not this law."""
         part = not self.designed and self.design is not None
-        return "the channel before groups were merged" if not part else (
-            "the records that the channel was designed on"
+        return "the randomisation before groups were merged" if not part else (
+            "the records that the randomisation was designed on"
         )  # fmt: skip
 
     @cached_property
@@ -254,8 +255,7 @@ class CountedLaw(ReleasedLaw):
     @property
     def name(self) -> str:
         """What it is called, wherever it is spoken of."""
-        see = "w" in self.channel.encoder
-        return "the law, which is that of the table" if see else "the law of the counts"
+        return "the counts of the table"
 
     @property
     def proved(self) -> bool:

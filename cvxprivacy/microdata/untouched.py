@@ -13,7 +13,7 @@ import numpy.typing as npt
 from cvxprivacy.microdata.sample import FEW, PARTS, Codes, Column, Sample, parts_of
 from cvxprivacy.model.information import nat
 from cvxprivacy.tables.schema import TableSchema
-from cvxprivacy.text import cells
+from cvxprivacy.text import cells, plain
 from cvxprivacy.validation import present
 
 __all__ = ["Leak", "advised", "first", "surveyed", "target_codes", "untouched"]
@@ -123,7 +123,7 @@ class Leak:
         """Say what is to be done, and why; empty for nothing."""
         times = self.corrected / after if after > 0 else 0.0
         much = f", {times:.1f} times what the released key does" if times > 1.5 else ""
-        reveals = f"by itself it reveals {self.corrected:.3g} {self.units}{much}"
+        reveals = f"by itself it reveals {plain(self.corrected, 3)} {self.units}{much}"
         return {
             "": "",
             "drop": f"drop {self.column}: fewer than two records share a value of it",
@@ -179,10 +179,10 @@ def advised(leaks: Sequence[Leak], after: float) -> list[str]:
     """Return what is to be done with copied columns, in a sentence for each kind of advice."""
     by_kind: dict[str, list[str]] = {}
     for leak in leaks:
-        amount = f" ({leak.corrected:.3g})" if leak.kind(after) == "coarsen" else ""
+        amount = f" ({plain(leak.corrected, 3)})" if leak.kind(after) == "coarsen" else ""
         by_kind.setdefault(leak.kind(after), []).append(leak.column + amount)
     sentences = {
-        "coarsen": "drop or coarsen {}: {} tells more {} about {} by itself than the {:.3g} of the "
+        "coarsen": "drop or coarsen {}: {} tells more {} about {} by itself than the {} of the "
         "released key, and whoever has such a column gains little from the columns that you "
         "protected",
         "drop": "drop {}: {} has fewer than two records to a value, and whoever knows such a value "
@@ -193,7 +193,9 @@ def advised(leaks: Sequence[Leak], after: float) -> list[str]:
     for kind, words in sentences.items():
         if names := by_kind.get(kind):
             each = "each" if len(names) > 1 else "it"
-            lines.append(words.format(first(names), each, leaks[0].units, leaks[0].about, after))
+            lines.append(
+                words.format(first(names), each, leaks[0].units, leaks[0].about, plain(after, 3))
+            )
     return lines
 
 

@@ -31,6 +31,7 @@ SURE = Fraction(19, 20)  # a posterior from which on a value of W counts as sure
 _ROUNDING = 2.0**-53
 _STEPS = 16  # products, quotients and logarithms of one mass, with what NumPy's may be off
 _NOTHING = 1e-12  # information that is no more than rounding
+_LITTLE = 0.001  # under which a board is told no digits
 _SHOWN = 1e-6  # information that is told beyond what X tells, to be cautioned of: that of a gap
 
 
@@ -133,12 +134,18 @@ class Informed(FrozenFields):
         if not self.exceeds:
             return ""
         w, x = self.names
-        more = float(self.after) - float(self.before)
         return (
-            f"the randomisation saw {w}, and the release tells {more:.4g} {self.units} more about "
+            f"the randomisation saw {w}, and the release tells {self._more} more about "
             f"it to who knows a person's {x} than {x} alone does: the risk is of a reader who does "
-            "not; ConditionalLeakageCap bounds this, and encoder x adds nothing"
+            "not; ConditionalLeakageCap bounds this, and a randomisation that sees the key "
+            "alone adds nothing"
         )
+
+    @property
+    def _more(self) -> str:
+        """How much the release tells more than X does, with its unit."""
+        more = float(self.after) - float(self.before)
+        return f"{f'{more:.4g}' if more >= _LITTLE else f'less than {_LITTLE}'} {self.units}"
 
     @property
     def caution_of_rounding(self) -> str:
@@ -146,10 +153,9 @@ class Informed(FrozenFields):
         if not self.exceeds:
             return ""
         w, x = self.names
-        more = float(self.after) - float(self.before)
         return (
             f"counts were rounded with {w} in view, each by less than a record: to who knows a "
-            f"person's {x} the table tells {more:.4g} {self.units} more about it than {x} alone, "
+            f"person's {x} the table tells {self._more} more about it than {x} alone, "
             "as the accidents of a draw do, too"
         )
 

@@ -19,8 +19,9 @@ import pytest
 import cvxprivacy as cpv
 from cvxprivacy.cli.dossier import report_targets, schema, tradeoff
 from cvxprivacy.cli.dossier.board import check_facts, release_verdict
-from cvxprivacy.cli.dossier.facts import statement_rows
-from cvxprivacy.cli.dossier.page import html, letters_svg, mathml
+from cvxprivacy.cli.dossier.facts import dossier_of, statement_rows
+from cvxprivacy.cli.dossier.first import percent
+from cvxprivacy.cli.dossier.page import figure, html, letters_svg, mathml, number
 from cvxprivacy.cli.dossier.secrecy import Guard, typed_command
 from cvxprivacy.cli.dossier.tradeoff import curve
 from cvxprivacy.errors import InputError
@@ -79,6 +80,122 @@ class Whole(Page):
 
 def text_of(facts):
     return re.sub(r"\s+", " ", " ".join(Whole(html(facts)).pieces))
+
+
+def board_text(page):
+    """Return what a board reads, in one line: all but the annex."""
+    body = page.partition("<body>")[2].partition('<section class="annex">')
+    assert body[1]
+    text = re.sub(r"<style.*?</style>|<[^>]+>", " ", body[0], flags=re.DOTALL)
+    return re.sub(r"\s+", " ", text)
+
+
+MATHEMATICS = re.compile(
+    r"\b(?:laws?|letters?|channels?|nats|distortion|encoder|prior|posterior|I\()|\bW\b|\bX\b|X̂|[∀∈≼]"
+)
+PLURALS = re.compile(r"(?<![\d.,])1 (?:records|groups|columns|values|others|intervals|bits)\b")
+
+
+def readable(page):
+    """Refuse what a board member without mathematics cannot read, and bad plurals anywhere."""
+    board = board_text(page)
+    for pattern in (MATHEMATICS, re.compile(r"\de-\d"), re.compile(r"nan|None|[{}]")):
+        assert not pattern.search(board), re.findall(f".{{50}}{pattern.pattern}.{{20}}", board)
+    assert not PLURALS.search(re.sub(r"<[^>]+>", "", page))
+    for head in re.findall(r'<th scope="col" class="n">([^<]*)</th>', page.partition("annex")[0]):
+        assert re.search(r"\[\w+\]|record|values|share|number|table|chosen|allowed", head), head
+
+
+# ---- what a board reads ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_a_board_can_read_the_page(made, name):
+    readable((made / f"{name}.html").read_text("utf-8"))
+
+
+def test_the_first_page_is_counted(made, facts):
+    """By pandas alone: the best guess, the smallest group, what changed; and which file it is."""
+    before, after = (pd.read_csv(made / name) for name in ("t.csv", "o.csv"))
+    before["age"] = before["age"] // 10
+    right = [t.groupby(["age", "sex"])["ill"].agg(lambda w: w.value_counts().iloc[0]).sum()
+             for t in (after, before)]  # fmt: skip
+    shares = [100 * n / 300 for n in (*right, before["ill"].value_counts().iloc[0])]
+    lines = " ".join(line for row in facts["first"] for line in row["lines"])
+    guess = re.search(r"is right for ([\d.]+) % .* it is for ([\d.]+) %, .* for ([\d.]+) %", lines)
+    assert [float(share) for share in guess.groups()] == pytest.approx(shares, abs=0.0501)
+    smallest = after.groupby(["age", "sex"]).size().min()
+    assert f"age and sex holds {smallest} record" in lines
+    assert f"{facts['changed']['any']['records']} records of 300 (" in lines
+    assert "ill stands in the file as it is" in lines
+    assert "2 other columns" in lines
+    whole = hashlib.sha256((made / "o.csv").read_bytes()).hexdigest()
+    assert facts["files"] == {
+        "released": {"name": "o.csv", "sha256": whole},
+        "leaves": facts["verdict"]["may_be_released"],
+        "stay": [
+            "t.csv (the original)",
+            "p.json",
+            "r.toml",
+            facts["input"]["house"],
+            "this report",
+        ],
+    }
+    page = (made / "a.html").read_text("utf-8")
+    assert page.index(whole) < page.index("<h2>")  # on the first page
+
+
+def test_nobody_signs_what_must_not_be_released(facts):
+    where = '<div class="sign">'
+    for may in (True, False, None):
+        one = check(table=may, groups=3, records=21)
+        facts["verdict"] = released([one]) if may is not None else {
+            **facts["verdict"], "may_be_released": None
+        }  # fmt: skip
+        made_of = dossier_of("release", **{k: v for k, v in facts.items() if k in SECTIONS},
+                             left_out={})  # fmt: skip
+        assert bool(made_of["signatures"]) == (may is True)
+        page = html({**facts, "signatures": made_of["signatures"],
+                     "files": {**facts["files"], "leaves": may is True}})  # fmt: skip
+        assert (where in page) == (may is True)
+        assert ("has no approval" in page) == (may is not True)
+        if may:  # beside the verdict
+            assert page.index('class="verdict') < page.index(where) < page.index('class="facts"')
+
+
+SECTIONS = ("verdict", "title", "cautions")
+
+
+def test_numbers_on_the_page_are_read(facts):
+    assert [number(v) for v in (-7.7e-15, 3e-17, 0.0, -0.25, 1234.5)] == [
+        "0", "0", "0", "-0.25", "1,234",
+    ]  # fmt: skip
+    assert figure(1.0, "records") == "1 record"
+    assert figure(0.1, "bits") == "0.1 bits"
+    assert figure(1.0, "nats") == "a factor of 2.72"
+    assert [percent(v) for v in (0.0, 1e-6, 0.5)] == ["0.0 %", "less than 0.1 %", "50.0 %"]
+    facts["uncertainty"]["rows"][0]["remainder"] = -7.7e-15
+    facts["program"]["lower"] = -7.7e-15
+    assert "e-15" not in text_of(facts)
+    facts["tradeoff"]["chosen"]["value"] = 5.88e-23  # nothing is left to tell
+    facts["tradeoff"]["choices"][-1]["value"] = 0.0
+    readable(html(facts))
+
+
+def test_the_named_points_are_optima(made, facts):
+    """Solved anew, each by itself; the chosen one is that of the release."""
+    curve, chosen = facts["tradeoff"], facts["tradeoff"]["chosen"]
+    assert [point["name"] for point in curve["choices"]] == list("ABCDE")[: len(curve["choices"])]
+    assert len(curve["choices"]) > 2
+    assert [p["x"] for p in curve["choices"] if p["chosen"]] == [chosen["x"]]
+    source = cpv.DiscreteSource.from_table(
+        pd.read_csv(made / "t.csv"), sensitive="ill", key=["age", "sex"], bins={"age": 10}
+    )
+    rules = [cpv.RecordEntropy(12), cpv.TCloseness(0.4)]
+    for point in (curve["choices"][0], curve["choices"][-1]):
+        d = cpv.hamming(source.x)
+        same = cpv.PrivacyDistortion(source, d, budget=point["x"], criteria=rules).solve()
+        assert point["value"] == pytest.approx(same.value, rel=1e-4, abs=1e-6)
 
 
 # ---- what it says, against independent counting ------------------------------------------
@@ -262,7 +379,8 @@ def test_both_forms_say_the_same_and_need_nothing_else(made, name):
 def test_no_heading_stands_over_nothing(facts, population):
     """As of 24,000 groups, of which nothing is said of a population."""
     facts["uncertainty"]["population"] = population
-    below = re.findall(r"<h3>([^<]*)</h3>(.*?)(?=<h[123]|</body>)", html(facts), re.DOTALL)
+    below = re.findall(r"<h[23]>([^<]*)</h[23]>(.*?)(?=<h[123]|</body>)", html(facts), re.DOTALL)
+    below = [part for part in below if not part[0].startswith("Annex")]
     assert [title for title, part in below if not re.sub(r"<[^>]+>", "", part).strip()] == []
 
 
@@ -319,7 +437,13 @@ def released(checks, status="certified"):
 
 def check(law=True, table=True, groups=0, records=0, **more):
     asks = ("every released group has at least 100 records", "records", "records", True)
-    how = {"law_of": "the law", "per_group": True, "groups": groups, "records": records, **more}
+    how = {
+        "law_of": "the randomisation",
+        "per_group": True,
+        "groups": groups,
+        "records": records,
+        **more,
+    }
     return Check("k", "KAnonymity(100)", *asks, 100.0, None, law, 7.0, table, **how)
 
 
@@ -342,7 +466,7 @@ def test_the_verdict_turns_where_a_check_fails():
 @pytest.mark.parametrize("table", [True, False, None])
 @pytest.mark.parametrize("on_average", [False, True])
 def test_no_two_sentences_of_a_check_contradict_each_other(law, table, on_average):
-    of = {"law_of": "the law of all records", "because": "as is proved of a part"}
+    of = {"law_of": "the randomisation of all records", "because": "as is proved of a part"}
     one = check(law, table, 3, 21, on_average=on_average, **of)
     verdict = released([one])
     assert verdict["may_be_released"] is not one.refuses
@@ -354,8 +478,8 @@ def test_no_two_sentences_of_a_check_contradict_each_other(law, table, on_averag
         assert ("chance" in words) <= (law is True and table is False and on_average)
         assert ("beyond" in words or "BROKEN" in words) <= (False in (law, table))
     if law is False and not one.breaks:  # which law is meant is said
-        assert "the law of all records" in one.sentence
-        assert "the law of all records" in one.standing
+        assert "the randomisation of all records" in one.sentence
+        assert "the randomisation of all records" in one.standing
 
 
 def test_what_was_asked_is_shown_as_it_stands(facts):
@@ -471,6 +595,7 @@ def test_no_report_of_a_release_names_a_confidential_value(here, setting):
         *REPORTS, *([] if "--ensure" in typed else ["--ensure", "law"]))  # fmt: skip
     for name in ("a.html", "a.json"):
         scanned(name)
+    readable(Path("a.html").read_text(encoding="utf-8"))
     assert loaded("a.json")["letters"]["rows"]
 
 
@@ -487,6 +612,7 @@ def test_no_report_of_an_audit_names_a_confidential_value(here):
             code=int(loaded_code(tables, more)))  # fmt: skip
         for name in ("a.html", "a.json"):
             scanned(name)
+        readable(Path("a.html").read_text(encoding="utf-8"))
 
 
 def loaded_code(tables, more):
@@ -565,7 +691,7 @@ def test_a_board_is_told_that_merging_cost_more_than_was_asked(here):
     assert document["merged"]["distortion"] > 0.1
     words = facts["verdict"]["words"]
     assert "RecordEntropy(45) holds" in words
-    law = "the law after groups were merged"
+    law = "the randomisation after groups were merged"
     assert f"budget 0.1 is exceeded by {law}" in words
     assert "KeepProbability(0.5) is not proved of this release" in words
     text = " ".join(facts["cautions"])
@@ -622,7 +748,7 @@ def test_what_is_true_of_a_part_is_not_said_of_all(here, seed, ensure):
     table, released = pd.read_csv("t.csv"), pd.read_csv("o.csv")
     law = facts["checks"][0]["law"]
     merged = " after groups were merged" if facts["merged"] else ""
-    assert law["of"] == f"the law of all records{merged}"
+    assert law["of"] == f"the randomisation of all records{merged}"
     if not merged:  # by hand: E of D(p(w | x̂) ‖ p(w)) at the worst x̂
         ages = (table["age"] // 10 * 10).map(lambda low: f"[{low}, {low + 10})")
         place = {x: i for i, x in enumerate(channel.inputs)}
@@ -660,7 +786,7 @@ def test_a_budget_that_a_part_met_is_not_met_by_all(here):
         outcomes.add(beyond)
         assert facts["verdict"]["may_be_released"] is True
         words = " ".join([facts["verdict"]["words"], *facts["cautions"]])
-        assert ("exceeded by the law of all records" in words) == beyond
+        assert ("exceeded by the randomisation of all records" in words) == beyond
         assert ("by chance" in words) == (not beyond and budget["table"]["value"] > 0.1)
     assert outcomes == {True, False}
 

@@ -12,6 +12,7 @@ import pytest
 import cvxprivacy as cpv
 from cvxprivacy.cli.noise import rounded_to, unit_of
 from tests.cli.runner import loaded, refused, report, rows, say, write
+from tests.cli.test_dossier import VALIDATOR, board_text, readable
 
 ASK = ("--sensitive", "tax", "--key", "income,rent", "--noise")
 OUT = ("--out", "o.csv", "--certificate", "p.json", "--seed", 3)
@@ -79,6 +80,44 @@ def test_the_caveat_is_said_and_a_column_left_bare_is_named(here):
     write("u.csv", "\n".join([lines[0] + ",size", *more]) + "\n")
     wide = ("--sensitive", "tax", "--key", "income,size", "--noise", "--budget", 0.2)
     assert re.search("almost as they are.*: size;", say("release", "u.csv", *wide).out)
+
+
+def test_a_report_says_no_more_than_second_moments_prove(here):
+    """What it counts is counted here by hand: correlations, and how far numbers are off."""
+    say("release", "t.csv", *ASK, "--budget", 0.3, *OUT, "--report", "a.html", "--report", "a.json")
+    facts, page = loaded("a.json"), Path("a.html").read_text(encoding="utf-8")
+    VALIDATOR.validate(facts)
+    readable(page)
+    tax = numbers("t.csv", "tax")
+    shares = []
+    for name in ("o.csv", "t.csv"):  # R² of two: by the correlations alone
+        a, b = (np.corrcoef(tax, numbers(name, n))[0, 1] for n in ("income", "rent"))
+        c = np.corrcoef(numbers(name, "income"), numbers(name, "rent"))[0, 1]
+        shares.append(100 * (a * a + b * b - 2 * a * b * c) / (1 - c * c))
+    lines = " ".join(line for row in facts["first"] for line in row["lines"])
+    counted = re.search(r"explain ([\d.]+) % of the variance of tax; .* rent ([\d.]+) %", lines)
+    assert [float(share) for share in counted.groups()] == pytest.approx(shares, abs=0.0501)
+    off = np.abs(numbers("t.csv", "income") - numbers("o.csv", "income")).mean()
+    assert f"income: off by {off:,.0f} on average" in lines
+    (check,) = facts["checks"]
+    moved = [np.mean((numbers("t.csv", n) - numbers("o.csv", n)) ** 2) / numbers("t.csv", n).var()
+             for n in ("income", "rent")]  # fmt: skip
+    assert check["table"]["value"] == pytest.approx(np.mean(moved), rel=1e-4)
+    assert check["law"]["value"] == pytest.approx(0.3, abs=1e-6)
+    assert check["table"]["holds"] == (check["table"]["value"] <= 0.3)
+    assert facts["verdict"]["may_be_released"] is True
+    for piece in ("jointly Gaussian", "nothing is proved", "and no further", "were not measured"):
+        assert piece in board_text(page), piece
+    assert facts["files"]["stay"][:2] == ["t.csv (the original)", "p.json"]
+    chosen = [point["x"] for point in facts["tradeoff"]["choices"] if point["chosen"]]
+    assert chosen == [0.3]
+    assert facts["tradeoff"]["chosen"]["value"] == pytest.approx(
+        facts["program"]["upper"], rel=1e-5
+    )
+    say("release", "t.csv", *ASK, "--budget", 0.3, "--report", "b.json")
+    priced = loaded("b.json")
+    VALIDATOR.validate(priced)
+    assert (priced["verdict"]["may_be_released"], priced["signatures"]) == (None, [])
 
 
 @pytest.mark.long

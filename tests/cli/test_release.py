@@ -389,7 +389,7 @@ def test_floors_of_whole_counts_are_kept_by_them(here):
     how = ("release", "t.csv", *RARE, "--criterion", "KeepProbability=0.8", "--seed", 1)
     (check,) = report(*how, "--out", "o.csv")["checks"]
     assert check["law"]["holds"] is True
-    assert check["standing"].startswith("holds by the law")
+    assert check["standing"].startswith("holds by the randomisation")
 
 
 def test_a_law_that_does_not_hold_is_told_whatever_was_ensured(here):
@@ -616,7 +616,7 @@ def test_what_an_encoder_of_w_tells_who_knows_the_key_is_told(merge, here):
     assert "who knows age, sex, of the table that was drawn: learns" in text
     assert text.count(cautions[0]) == 1
     if "merged" in summary:
-        assert "who knows age, sex, of the law after groups were merged: learns" in text
+        assert "who knows age, sex, of the randomisation after groups were merged: learns" in text
     facts = loaded("a.json")
     assert informed["caution"] in facts["cautions"]
     first_page = {row["name"]: row["value"] for row in facts["found"]}
@@ -841,7 +841,9 @@ def test_a_table_that_breaks_what_was_asked_is_told_and_mended(here):
     assert any("--ensure table" in note for note in summary["notes"])
     assert "merged" not in summary
     text = say(*law, "--out", "o2.csv").out
-    assert "what was asked, on the law (proved) and on the table that is released:" in text
+    assert (
+        "what was asked, on the randomisation (proved) and on the table that is released:" in text
+    )
     assert "BROKEN by" in text
     assert Path("o2.csv").read_bytes() == Path("o.csv").read_bytes()
 

@@ -15,6 +15,7 @@ import cvxprivacy as cpv
 from cvxprivacy.cli.dossier import tradeoff
 from cvxprivacy.release.channel import Channel
 from tests.cli.runner import refused, report, say, write
+from tests.cli.test_dossier import readable
 from tests.lengths import some_at_length
 
 ASKED = ("--sensitive", "ill", "--key", "age,sex", "--bins", "age=20", "--row-id", "id")
@@ -121,8 +122,9 @@ def test_a_set_is_released_counted_and_verified(here):
     assert any("nothing is proved" in line for line in dossier["cautions"])
     assert "--after jan.csv --after-channel jan.json" in dossier["input"]["command"]
     page = Path("a.html").read_text(encoding="utf-8")
-    assert "With earlier releases" in page
-    assert "2,900 records are in all tables, 40 are new and 100 are gone" in page
+    assert "Together with earlier releases" in page
+    readable(page)
+    assert "In all tables: 2,900 records; new: 40; gone: 100." in page
 
 
 def test_both_letters_have_the_law_that_is_proved(released):
@@ -222,7 +224,7 @@ def test_other_options_go_with_it(here, more):
     facts = report(*sequel("--out", "a.csv", *more))
     assert facts["released"]["records"] == 2940
     assert facts["sequel"]["matched"] == 2900
-    assert facts["released_law"]["name"] == "the law of all releases together"
+    assert facts["released_law"]["name"] == "all releases together"
 
 
 def test_least_distortion_under_a_criterion_of_all_releases(here):

@@ -60,7 +60,7 @@ def check_facts(checks: Sequence[Check], audit: Audit | None) -> list[Facts]:
     What is counted in the worst group is not told where that may be one of few records.
     """
     small = audit is not None and audit.measures["k"].worst < FEWEST
-    more = {"name", "quantity", "at_least"}
+    more = {"name", "at_least"}
     documents = (check.document() for check in checks)
     plain = [{k: v for k, v in document.items() if k not in more} for document in documents]
     for check in plain:
@@ -92,7 +92,7 @@ def release_verdict(
         return _refusal(broken)
     if not document["released"]:
         words = "No table was drawn: this report prices a release that could be made, and nothing "
-        return _verdict(None, f"{words}is approved by signing it.")
+        return _verdict(None, f"{words}is approved by it.")
     plain = [check.stated for check in checks if check.sentence == f"{check.stated} holds"]
     lost = [check.sentence for check in checks if check.law_holds is False]
     others = [c.sentence for c in checks if c.stated not in plain and c.law_holds is not False]
@@ -275,7 +275,7 @@ _CAUTIONS = {
     "loose": "the release satisfies what was asked, and is proved to be within {} of the best one "
     "only",
     "bias": "the records are so few for their cells that much of the measured risk is bias",
-    "population": "the channel was designed on a part of the records: the optimum and its proof "
-    "are of that part; of the population it is proved that the released key tells at most {}",
+    "population": "the randomisation was designed on a part of the records: the optimum and its "
+    "proof are of that part; of the population it is proved that the released key tells at most {}",
     "merged beyond": MERGED_BEYOND,
 }

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from cvxprivacy.certificates.certificate import refuse_other
 from cvxprivacy.cli import dossier
-from cvxprivacy.cli.dossier import provenance, tradeoff, words
+from cvxprivacy.cli.dossier import first, provenance, tradeoff, words
 from cvxprivacy.cli.dossier.board import (
     audit_verdict,
     audited,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from cvxprivacy.model.discrete import DiscreteSource
     from cvxprivacy.results.solution import Solution
 
-__all__ = ["SCHEMA", "audit_facts", "release_facts"]
+__all__ = ["SCHEMA", "audit_facts", "dossier_of", "files_of", "release_facts", "statement_rows"]
 
 SCHEMA = "cvxprivacy dossier 2"
 SIGNATURES = ("Prepared by", "Approved by the disclosure board")
@@ -99,11 +99,31 @@ def release_facts(
         **({"The trade-off": why} if curve is None else {}),
     }
     balanced = document.get("draw") == "balanced"
+    verdict = release_verdict(document, checks, drawn.audit is not None)
+    changes = guard.kept(document.get("distortion_words") or [], numbers=False)
+    columns = {"sensitive": schema.sensitive, "key": schema.key}
+    check = verification(
+        kept, asked, guard, schema.sensitive, all_records=of_all, sequel=sequel is not None
+    )
     seed = provenance.seed_of(asked.arguments, balanced=balanced)
-    return _dossier(
+    return dossier_of(
         "release",
         title=f"Release of {file_name(asked.table)}",
-        verdict=release_verdict(document, checks, drawn.audit is not None),
+        verdict=verdict,
+        first=first.first_page(
+            columns,
+            source.records or 0,
+            asked=first.standing(checks),
+            leaks=first.of_release(document, columns, drawn.audit),
+            cost=first.costs(columns, drawn.changed, changes, asked.opened),
+            uncovered=first.copied(
+                columns,
+                asked.opened,
+                measured=bool(document["untouched"]),
+                sequel=sequel is not None,
+            ),
+        ),
+        files=files_of(verdict, asked, check["files"]),
         cautions=[
             *cautions(document, seed, source, checks, drawn),
             *(() if sequel is None else sequel["statements"]),
@@ -117,9 +137,9 @@ def release_facts(
             designed="designed" in document,
             dropped=asked.opened.dropped,
         ),
-        distortion_words=guard.kept(document.get("distortion_words") or [], numbers=False),
+        distortion_words=changes,
         found=found_rows(document, solution, drawn),
-        input=input_facts(asked, source, guard, document.get("notes", []), seed),
+        input=input_facts(asked, schema, _sizes(source), guard, document.get("notes", []), seed),
         program={
             **_program(problem, solution, minimised, data["distortion"].get("weights", {})),
             "designed": "designed" in document,
@@ -140,24 +160,38 @@ def release_facts(
             document.get("population"),
             proof_of="the records at hand"
             if of_all
-            else f"the {problem.source.records:,} records that the channel was designed on",
+            else f"the {problem.source.records:,} records that the randomisation was designed on",
         ),
         definitions=words.definitions(_terms(drawn), criteria),
-        verification=verification(
-            kept, asked, guard, schema.sensitive, all_records=of_all, sequel=sequel is not None
-        ),
+        glossary=words.glossary(data["units"]),
+        verification=check,
         left_out=left_out,
     )
 
 
-def _dossier(kind: str, *, left_out: Mapping[str, str], **sections: Any) -> Facts:
+def _sizes(source: DiscreteSource) -> dict[str, int]:
+    """Return how many records a source has, and of how many values they are."""
+    counted = {"records": source.records or 0, "left_out": source.dropped}
+    return {**counted, "w": len(source.w), "x": len(source.x)}
+
+
+def files_of(verdict: Facts, asked: Asked, files: Sequence[Facts]) -> Facts:
+    """Return which of the files that were written leaves the house."""
+    released = next((row for row in files if row["option"] == "--out"), None)
+    stay = [row["name"] for row in files if row is not released]
+    return first.handed_on(
+        verdict, released, [f"{asked.house.table['name']} (the original)", *stay, asked.house.name]
+    )
+
+
+def dossier_of(kind: str, *, left_out: Mapping[str, str], **sections: Any) -> Facts:
     """Return the sections in the order of the schema, None for those that nothing is known of."""
     return {
         **dict.fromkeys(dossier.schema()["properties"]),
         "schema": SCHEMA,
         "kind": kind,
-        "signatures": list(SIGNATURES),
         **sections,
+        "signatures": list(SIGNATURES) if sections["verdict"]["may_be_released"] else [],
         "left_out": [{"section": section, "why": why} for section, why in left_out.items()],
     }
 
@@ -166,12 +200,15 @@ def _minimised(problem: ChannelProblem) -> tuple[str, str]:
     """Return what is minimised, in words, and its unit."""
     objective = first_part(problem.program.objective)
     if not objective.weights:
-        return f"the least expected {objective.name}", ""
+        return "the least mean change per record", ""
     measure = getattr(problem, "leakage", None)
     if getattr(problem, "prior", "source") == "any":
-        return "the least capacity", problem.program.units
+        return (
+            "the least that the key tells, whatever is believed beforehand",
+            problem.program.units,
+        )
     if measure is None or measure.informs:
-        return "the least leakage", problem.program.units
+        return "the least that the released key tells", problem.program.units
     return f"the least {measure.name}", problem.program.units if measure.in_units else ""
 
 
@@ -268,6 +305,15 @@ def audit_facts(asked: Asked, audit: Audit, released: str | None) -> Facts:
     measured = measures(audit, guard)
     measured["notes"] = before.kept(measured["notes"])
     original_key = {"What the original key tells": f"{audit.before.plugin:.4g} {audit.units}"}
+    columns = {"sensitive": schema.sensitive, "key": schema.key}
+    verdict = audit_verdict(checks)
+    table = asked.house.table
+    of_released = (
+        {"name": table["name"], "sha256": None}
+        if released is None
+        else provenance.input_file(released)
+    )
+    stay = [None if alone else f"{table['name']} (the original)", asked.house.name]
     rows = {
         "Records": f"{source.records:,}",
         "Released groups": f"{len(source.x):,}",
@@ -277,10 +323,19 @@ def audit_facts(asked: Asked, audit: Audit, released: str | None) -> Facts:
         "Greatest divergence of a group": worst_group(audit),
     }
     w = cells(schema.sensitive)
-    return _dossier(
+    return dossier_of(
         "audit",
         title=f"Audit of {file_name(released or asked.table)}",
-        verdict=audit_verdict(checks),
+        verdict=verdict,
+        first=first.first_page(
+            columns,
+            source.records or 0,
+            asked=first.standing(checks),
+            leaks=first.counted(audit, columns),
+            cost=[],
+            uncovered=first.copied(columns, asked.opened),
+        ),
+        files=first.handed_on(verdict, of_released, stay),
         cautions=[
             "the columns that are neither confidential nor key were not measured: what they tell "
             "comes on top"
@@ -290,14 +345,15 @@ def audit_facts(asked: Asked, audit: Audit, released: str | None) -> Facts:
         distortion_words=[],
         found=[{"name": name, "value": value} for name, value in rows.items()],
         input={
-            **input_facts(asked, original, before, notes(), None),
-            "released": None if alone else provenance.input_file(str(released)),
+            **input_facts(asked, original.schema, _sizes(original), before, notes(), None),
+            "released": None if alone else of_released,
         },
         checks=check_facts(checks, audit),
         letters=counted_letters(audit, audit.criteria),
         measures=measured,
         prices=[],
         uncertainty=uncertainty(audit, guard),
+        glossary=words.glossary(audit.units),
         definitions=words.definitions([], audit.criteria),
         left_out={
             "The program": "an audit measures a table and solves nothing",

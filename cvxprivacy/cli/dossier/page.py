@@ -6,6 +6,7 @@ without a script.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from importlib.resources import files
@@ -17,6 +18,8 @@ import numpy as np
 from cvxprivacy.cli.dossier.words import INFINITE
 from cvxprivacy.extras import required
 from cvxprivacy.style import inline_svg
+from cvxprivacy.text import plain
+from cvxprivacy_verifier.wording import many
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,9 +27,10 @@ if TYPE_CHECKING:
 
 __all__ = ["html"]
 
+NOTHING = 1e-12  # in any unit, of sums of floats
+_COUNTED = ("records", "values", "bits")
 SHOWN = 10  # groups in the table; all are in the picture and in the JSON
 _VERDICTS = {True: "May be released", False: "Must not be released", None: "No verdict"}
-_MARKS = {True: "✓ holds", False: "✗ BROKEN", None: "not checked"}
 _UPRIGHT = re.compile(r"\\mathrm\{(E|tr)\}")
 _OVER = re.compile(r"\\(min|max)_(\{(?:[^{}]|\{[^{}]*\})*\}|\w)")
 BLUE, ORANGE, GREY = "#1f4e79", "#b8460e", "#5c6670"  # told apart by all eyes, and in grey print
@@ -66,7 +70,8 @@ def html(facts: Mapping[str, Any]) -> str:
         "count": lambda value: "–" if value is None else f"{value:,.0f}",
         "share": lambda value: "–" if value is None else f"{value:.1%}",
         "mathml": mathml,
-        "mark": lambda holds: _MARKS[holds],
+        "many": many,
+        "figure": figure,
         "css": css_string,
     }
     source = files("cvxprivacy.cli.dossier").joinpath("dossier.html.j2")
@@ -82,12 +87,23 @@ def html(facts: Mapping[str, Any]) -> str:
 
 
 def number(value: Any, digits: int = 4) -> str:
-    """Return a number as people read it; a dash for none."""
+    """Return a number as people read it; a dash for none, 0 for what is rounding alone."""
     if value is None or value == INFINITE:
         return "–" if value is None else "∞"
+    if abs(value) < NOTHING:
+        return "0"
     if isinstance(value, int) or value == round(value):
         return f"{value:,.0f}"
-    return f"{value:,.0f}" if abs(value) >= 1e3 else f"{value:.{digits}g}"
+    return f"{value:,.0f}" if abs(value) >= 1e3 else plain(value, digits)
+
+
+def figure(value: float | None, unit: str) -> str:
+    """Return a number with its unit; logarithms of factors as these."""
+    if value is None:
+        return "–"
+    if unit == "nats":
+        return f"a factor of {number(math.exp(value), 3)}"
+    return f"{number(value)} {unit[:-1] if value == 1 and unit in _COUNTED else unit}".rstrip()
 
 
 def css_string(text: str) -> str:
@@ -130,13 +146,13 @@ def letters_svg(letters: Mapping[str, Any]) -> str:
         ax.plot(sizes, risks, "o", ms=5, mfc="white", mec=BLUE, mew=1.1)
         for i in range(min(NAMED, len(rows))):
             ax.plot(sizes[i], risks[i], "o", ms=5, color=BLUE)
-            ax.annotate(f"{i + 1}", (sizes[i], risks[i]), (5, 3), textcoords="offset points",
-                        fontsize=8.5, color=BLUE)  # fmt: skip
+            ax.annotate(f"{i + 1}", (sizes[i], risks[i]), (0, -11), ha="center",
+                        textcoords="offset points", fontsize=8.5, color=BLUE)  # fmt: skip
         ax.axhline(letters["average"] or 0.0, color=GREY, lw=0.9, ls=":")
         _beside(ax, letters["average"] or 0.0, "average over records", GREY)
         if bounds["risk"] is not None:
             ax.axhline(bounds["risk"], color=ORANGE, lw=1.1)
-            _beside(ax, bounds["risk"], f"asked: at most {bounds['risk']:g} {unit}", ORANGE)
+            _beside(ax, 1.06 * bounds["risk"], f"asked: at most {bounds['risk']:g} {unit}", ORANGE)
         if bounds["records"] is not None:
             ax.axvline(bounds["records"], color=ORANGE, lw=1.1, ls="--")
             ax.annotate(f"asked: at least {bounds['records']:g} records",
@@ -144,14 +160,14 @@ def letters_svg(letters: Mapping[str, Any]) -> str:
                         textcoords="offset points", va="top", fontsize=8, color=ORANGE)  # fmt: skip
         ax.set_xscale("log")
         ax.set_xlim(max(min([*sizes, bounds["records"] or sizes[0]]), 1) / 1.6, max(sizes) * 2.2)
-        ax.set_ylim(bottom=0.0, top=1.12 * max([*risks, bounds["risk"] or 0.0, 1e-6]))
-        ax.set_xlabel("records of the group (logarithmic scale)")
-        ax.set_ylabel(f"divergence of the group [{unit}]")
+        ax.set_ylim(bottom=0.0, top=1.25 * max([*risks, bounds["risk"] or 0.0, 1e-6]))
+        ax.set_xlabel("size of the group [records], each step tenfold")
+        ax.set_ylabel(f"difference from the whole table [{unit}]")
         ax.xaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda x, _: f"{x:,.0f}"))
         ax.xaxis.set_minor_formatter(mpl.ticker.NullFormatter())
         description = (
-            f"{len(rows):,} released groups of {min(sizes):,} to {max(sizes):,} records, of "
-            f"{records:,}; the greatest divergence is {risks[0]:.3g} {unit}."
+            f"{many(len(rows), 'released group')} of {min(sizes):,} to {max(sizes):,} records, of "
+            f"{records:,}; the greatest difference is {risks[0]:.3g} {unit}."
         )
         return _svg(figure, "groups", description)
 
@@ -181,16 +197,17 @@ def tradeoff_svg(curve: Mapping[str, Any]) -> str:
             floor = [min(end[2] for end in segment) for segment in segments]
             band = [[end[0] for end in ends], np.repeat(floor, 2), [end[1] for end in ends]]
         ax.fill_between(band[0], band[1], band[2], color=BLUE, alpha=0.25, lw=0, step=steps,
-                        label="between proved and achieved")  # fmt: skip
-        ax.plot(x, top, color=BLUE, lw=1.2, label="achieved by a release",
+                        label="between points: somewhere here")  # fmt: skip
+        ax.plot(x, top, color=BLUE, lw=1.2, label="a release attains this",
                 drawstyle="steps-post" if steps else "default")  # fmt: skip
-        points = curve["points"]
-        ax.plot([p["x"] for p in points], [p["upper"] for p in points], "o", ms=3, color=BLUE,
-                label="solved and proved")  # fmt: skip
+        for point in curve["choices"]:
+            ax.plot(point["x"], point["value"], "o", ms=4, color=BLUE)
+            ax.annotate(point["name"], (point["x"], point["value"]), (5, 5), color=BLUE,
+                        textcoords="offset points", fontsize=9.5, fontweight="bold")  # fmt: skip
         chosen = curve["chosen"]
         ax.plot(chosen["x"], chosen["value"], "D", ms=7, mfc="white", mec=ORANGE, mew=1.6,
-                label=f"chosen: {chosen['x']:g}", zorder=4)  # fmt: skip
-        ax.set_xlabel(curve["words"])
+                label=f"as chosen: {chosen['x']:g}", zorder=4)  # fmt: skip
+        ax.set_xlabel(curve["words"] + (f" [{curve['x_unit']}]" if curve["x_unit"] else ""))
         unit = f" [{curve['unit']}]" if curve["unit"] else ""
         ax.set_ylabel(f"{curve['minimised']}{unit}")
         ax.set_ylim(bottom=0.0)

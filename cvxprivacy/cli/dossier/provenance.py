@@ -64,18 +64,24 @@ class Asked:
     house: House
 
 
-def input_facts(asked: Asked, source: Any, guard: Guard, notes: Sequence[str], seed: Any) -> Facts:
-    """Return where the numbers come from."""
-    schema = source.schema
+def input_facts(
+    asked: Asked, schema: Any, sizes: Mapping[str, int], guard: Guard, notes: Sequence[str],
+    seed: Any,
+) -> Facts:  # fmt: skip
+    """Return where the numbers come from.
+
+    ``sizes`` has the ``records`` that were counted, those ``left_out``, and of how many values
+    ``w`` and ``x`` are.
+    """
     reading = {k: v for k, v in schema.reading.items() if k not in _UNSAID}
     return {
         "file": asked.house.table,
         "house": asked.house.name,
         "released": None,
-        "records": source.records,
-        "left_out": source.dropped,
-        "confidential": {"columns": list(schema.sensitive), "values": len(source.w)},
-        "key": {"columns": list(schema.key), "cells": len(source.x)},
+        "records": sizes["records"],
+        "left_out": sizes["left_out"],
+        "confidential": {"columns": list(schema.sensitive), "values": sizes["w"]},
+        "key": {"columns": list(schema.key), "cells": sizes["x"]},
         "columns": _columns(asked.opened, schema),
         "recodings": [
             {

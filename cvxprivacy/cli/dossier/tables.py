@@ -18,6 +18,7 @@ from cvxprivacy.microdata.audit.findings import RISK, Measure, implied_bounds
 from cvxprivacy.tables.engines import as_narwhals, python_values
 from cvxprivacy.tables.labels import shown
 from cvxprivacy.tables.schema import TableSchema
+from cvxprivacy_verifier.wording import many
 
 if TYPE_CHECKING:
     from cvxprivacy.microdata.audit import Audit
@@ -311,7 +312,7 @@ def worst_group(audit: Audit) -> str:
     if measure is None:
         return f"not told: every group has fewer than {FEWEST} records"
     few = int((audit.measures["I1"].sizes < FEWEST).sum())
-    hidden = f", but for {few:,} of fewer than {FEWEST} records" if few else ""
+    hidden = f", but for {many(few, 'group')} of fewer than {FEWEST} records" if few else ""
     return f"{measure.worst:.{COARSE}g} {audit.units}{hidden}"
 
 

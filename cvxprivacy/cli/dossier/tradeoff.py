@@ -32,32 +32,41 @@ FINE = 120  # places at which both ends of the band are told
 
 
 def curve(
-    problem: ChannelProblem,
+    problem: Any,
     solution: Solution,
     minimised: tuple[str, str],
     height: float,
     *,
     seconds: float = 0.0,
     progress: Callable[[str], object] | None = None,
+    words: str = "mean change per record that is allowed",
+    parts: int = 1,
 ) -> tuple[dict[str, Any] | None, str]:
     """Return the optimum over the number that the user chose, or why it is not drawn.
 
     Parameters
     ----------
+    problem : ChannelProblem or QuadraticGaussian
     minimised : (str, str)
         What is minimised, in words, and its unit, "" if it has none.
     height : float
         Of the curve, in the unit of the optimum: what the band is measured by.
     seconds : float
         How long the problem itself took.
+    words : str
+        What the budget is.
+    parts : int
+        Of how many parts the budget is the sum: what is drawn is their mean.
     """
     from cvxprivacy import frontier
 
     name = _parameter(problem, solution)
     if name is None:
         return None, "no number of the problem can be moved along a curve"
-    if problem.alphabet.n * problem.alphabet.m > MOST_ENTRIES:
-        size = f"{problem.alphabet.n:,} × {problem.alphabet.m:,}"
+    alphabet = getattr(problem, "alphabet", None)
+    entries = 0 if alphabet is None else alphabet.n * alphabet.m
+    if alphabet is not None and entries > MOST_ENTRIES:
+        size = f"{alphabet.n:,} × {alphabet.m:,}"
         return None, f"the channel has {size} entries, and each point of the curve is a program"
     if seconds > SECONDS:
         return None, f"each of its points is a program, and this one took {seconds:.0f} seconds"
@@ -70,7 +79,7 @@ def curve(
             raise KeyboardInterrupt  # which a frontier takes as: return what is proved so far
 
     chosen = _chosen(problem, name)
-    many = problem.alphabet.n * problem.alphabet.m > MANY_ENTRIES
+    many = entries > MANY_ENTRIES
     how: dict[str, Any] = {}  # the points alone: ends are dear to find where nothing is convex
     if not many and name in ("budget", "leakage_cap"):
         how = {"tol": max(BAND * height, 1e-9)}
@@ -86,13 +95,34 @@ def curve(
         return None, TOO_FEW
     if optima.solved_range is None or len(optima.points) < 2:
         return None, TOO_FEW
-    words = "budget, the expected distortion allowed"
+    unit = ""
     if name != "budget":
-        words = f"bound of {type(problem._criteria()[name]).__name__}"
-    return _document(optima, name, words, chosen, minimised, solution.value), ""
+        rule = problem._criteria()[name]
+        asks = rule.in_words(units=problem.units)
+        verb = "asks for" if asks.at_least else "allows"
+        words, unit = f"{asks.quantity} that {type(rule).__name__} {verb}", asks.unit
+        if unit == "nats":  # of a factor
+            words, unit = f"natural logarithm of the factor that {type(rule).__name__} {verb}", ""
+    facts = _document(optima, name, words, chosen, minimised, solution.value, parts)
+    around = {rounded(x / parts) for x in _around(problem, name, chosen, many)}
+    return {**facts, "x_unit": unit, "choices": _choices(facts, around)}, ""
 
 
-def _parameter(problem: ChannelProblem, solution: Solution) -> str | None:
+def _choices(facts: dict[str, Any], around: set[float | None]) -> list[dict[str, Any]]:
+    """Return the solved points around the chosen one under names, the tightest first."""
+    solved = [point for point in facts["points"] if point["x"] in around]
+    return [
+        {
+            "name": chr(ord("A") + i),
+            "x": point["x"],
+            "value": point["upper"],
+            "chosen": point["x"] == facts["chosen"]["x"],
+        }
+        for i, point in enumerate(sorted(solved, key=lambda point: point["x"]))
+    ]
+
+
+def _parameter(problem: Any, solution: Solution) -> str | None:
     """Return the number to move: the budget, or the criterion that costs most."""
     if "budget" in solution.prices:
         return "budget"
@@ -111,7 +141,7 @@ def _chosen(problem: Any, name: str) -> float:
     return float(problem.budget if name == "budget" else problem._criteria()[name].value)
 
 
-def _around(problem: ChannelProblem, name: str, chosen: float, many: bool) -> list[float]:
+def _around(problem: Any, name: str, chosen: float, many: bool) -> list[float]:
     """Return the chosen number and some beside it that the problem can be stated at."""
     shares = (0.6, 1.0, 1.6) if many else (0.6, 0.8, 1.0, 1.3, 1.6)
     points = []
@@ -123,7 +153,13 @@ def _around(problem: ChannelProblem, name: str, chosen: float, many: bool) -> li
 
 
 def _document(
-    optima: Frontier, name: str, words: str, chosen: float, minimised: tuple[str, str], value: float
+    optima: Frontier,
+    name: str,
+    words: str,
+    chosen: float,
+    minimised: tuple[str, str],
+    value: float,
+    parts: int,
 ) -> dict[str, Any]:
     """Return the curve as facts."""
     first, last = map(float, optima.solved_range or (chosen, chosen))
@@ -146,16 +182,16 @@ def _document(
         "minimised": minimised[0],
         "unit": minimised[1],
         "points": [
-            {"x": rounded(float(p.x)), "lower": rounded(p.lower), "upper": rounded(p.upper)}
+            {"x": rounded(float(p.x) / parts), "lower": rounded(p.lower), "upper": rounded(p.upper)}
             for p in optima.points
             if math.isfinite(p.upper)
         ],
         "curve": [
-            {"x": rounded(x), "achieved": rounded(a), "proved": rounded(b)}
+            {"x": rounded(x / parts), "achieved": rounded(a), "proved": rounded(b)}
             for x, a, b in zip(places, optima.inner(places), optima.outer(places), strict=True)
             if math.isfinite(a)
         ],
-        "chosen": {"x": rounded(chosen), "value": rounded(value)},
+        "chosen": {"x": rounded(chosen / parts), "value": rounded(value)},
         "band": rounded(optima.band),
         "solved": len(optima.points),
         "partial": partial,

@@ -14,12 +14,14 @@ __all__ = [
     "asked",
     "definitions",
     "extended",
+    "glossary",
     "quantity",
     "rounded",
 ]
 
 INFINITE = "infinite"  # which JSON has no number for
 
+KNOWS = "Who knows with which chances records are changed"
 _DISTORTIONS = {
     "hamming": "1 if it is changed, else 0",
     "ordinal": "difference in rank, as a share of the greatest",
@@ -100,6 +102,58 @@ _TERMS: dict[str, tuple[str, str]] = {
 }
 
 
+_GLOSSARY = {
+    "Beyond it by chance": "One drawn table is a little more than was asked on average over all "
+    "tables that might have been drawn.",
+    "Change per record": "What a changed record counts by the rule under “What was asked”, on "
+    "average over all records.",
+    "Confidential column": "What nobody is to learn about a person; its values are not named in "
+    "this report.",
+    "Copied column": "One that is neither confidential nor key: it is released as it is.",
+    "Difference from the whole table": "How unlike all records together the records of a group are "
+    "in the confidential column: 0 where the shares of its values are those of the whole table. "
+    "Statisticians call it divergence.",
+    "Group": "All records that are released with the same key.",
+    "House": "The office that holds the original table and answers for it.",
+    "Key": "The columns by which somebody may know a person from elsewhere; they are what is "
+    "changed.",
+    "Proved": "Established by a computation in which every rounding is accounted for, and which "
+    "anybody can repeat; all else is counted, or called an estimate.",
+    "Randomisation": "The rule by which chance decides which records get another key. What is "
+    "proved is proved of the rule; what is counted is counted in the one table that is released.",
+    "Record": "One row of the table, most often one person.",
+    "Seed": "The number from which the chances were drawn: who knows it can undo the release.",
+    "SHA-256": "A fingerprint of a file: change one sign of it, and it is another. A keyed "
+    "one can be compared only in the house.",
+}
+_OF_NOISE = {
+    "Jointly Gaussian": "Bell-shaped, each column by itself and every sum of them; incomes, "
+    "turnovers and ages hardly ever are.",
+    "Variance": "How widely the values of a column are spread: the mean square of how far they are "
+    "from their average.",
+}
+_UNITS = {
+    "bits": ("Bit", "The unit of what is told: 1 bit is what the answer to one fair yes-or-no "
+             "question tells, and 0 is nothing."),
+    "nats": ("Nat", "The unit of what is told: 1 nat is 1.44 bits, and 1 bit is what the answer to "
+             "one fair yes-or-no question tells."),
+}  # fmt: skip
+
+
+def glossary(units: str, *, noise: bool = False) -> list[dict[str, str]]:
+    """Return the terms that a board meets, each in a sentence.
+
+    Parameters
+    ----------
+    units : {"bits", "nats"}
+        Of information.
+    noise : bool
+        Whether numbers are released as numbers.
+    """
+    terms = sorted({**_GLOSSARY, **dict([_UNITS[units]]), **(_OF_NOISE if noise else {})}.items())
+    return [{"term": term, "sentence": sentence} for term, sentence in terms]
+
+
 def rounded(value: float | None, digits: int = 6) -> float | None:
     """Return a number to so many digits, None for what is no finite number."""
     if value is None or not math.isfinite(value):
@@ -136,14 +190,14 @@ def asked(data: Mapping[str, Any], criteria: Iterable[Any], schema: Any) -> list
     if "budget" in data:
         minimised, whatever = f"information, in {units}" if measure is None else measure["kind"], ""
         if data.get("prior") == "any":
-            minimised, whatever = f"capacity, in {units}", ", whatever is believed of it beforehand"
+            whatever = ", whatever is believed of it beforehand"
         they = "they tell" if len(schema.key) > 1 else "it tells"
         lines = [
             f"Release {x} so that {they} as little as possible about {w}{whatever} ({minimised}).",
-            f"Expected distortion per record: at most {data['budget']:g}.",
+            f"Mean change per record: at most {data['budget']:g}, counted as follows.",
         ]
     else:
-        lines = [f"Release {x} with the least expected distortion under the criteria below."]
+        lines = [f"Change {x} as little as can be for what is asked of the release below."]
     kinds, weights = data["distortion"].get("attributes"), data["distortion"].get("weights", {})
     if kinds:
         parts = [
@@ -152,9 +206,9 @@ def asked(data: Mapping[str, Any], criteria: Iterable[Any], schema: Any) -> list
             for name, kind in kinds.items()
         ]
         of = "the sum over " if len(parts) > 1 else ""
-        lines.append(f"Distortion: {of}{'; '.join(parts)}.")
+        lines.append(f"Change of a record: {of}{'; '.join(parts)}.")
     else:
-        lines.append("Distortion: 1 for a record whose cell is changed, 0 for one that is kept.")
+        lines.append(f"Change of a record: 1 where its {x} is another one, 0 where it is kept.")
     suppress = data["distortion"].get("suppress")
     if isinstance(suppress, Mapping):
         prices = "; ".join(f"{name}, at {price:g}" for name, price in suppress.items())
@@ -191,8 +245,8 @@ def against(
         "w" in encoder
     )
     beyond = (
-        f" The randomisation saw {w}: who has both {x} and the released {x} of a person may learn "
-        "more than from the {x} alone: the first page says how much."
+        f" The randomisation saw {w}: who has both the true {x} and the released {x} of a person "
+        f"may learn more than from the true {x} alone: the first page says how much."
     ) * ("w" in encoder)
     beside = [name for name in schema.sensitive if name not in dropped]
     recognised = (
@@ -204,14 +258,14 @@ def against(
     )
     people = {
         f"Who sees a released {x}, and nothing else of the record": "This is what the figures "
-        f"are of: how much that cell tells about {w}, on average or in the worst group, as stated.",
+        f"are of: how much it tells about {w}, on average or in the worst group, as stated.",
         f"Who knows a person’s true {x}, and not which record is theirs": "Such a reader can "
         f"estimate from the whole table how {w} is distributed among people of that {x}, as from "
         "any statistic of the original: a release limits what a record tells about its person, "
         f"not what the table tells about people.{beyond}",
         "Who recognises the record": recognised,
-        "Who knows the channel": "Its probabilities are no secret, and every figure holds for who "
-        f"has them; the seed of the draws is one.{sees}",
+        KNOWS: "The chances of every change are no secret, and every figure holds for who has "
+        f"them; the seed of the draws is one.{sees}",
         "Who reads this report, and knows all records but one or two": "Its figures of the "
         "original let such a reader try what the others may be: it is for the board, not for "
         "publication.",
@@ -226,17 +280,17 @@ def against(
     if balanced:
         people[f"Who knows all other records of the same {w} and {x}, and what they became"] = (
             "Knows what the last one became: records were drawn together, so that every count is "
-            "its expectation rounded up or down, before any groups are merged. The figures are of "
-            "one record against the table."
+            "what is expected of it, rounded up or down, before any groups are merged. The "
+            "figures are of one record against the table."
         )
     if designed:
-        people["Who knows the channel"] = (
-            f"The counts of the table are its channel, and they were made by looking at {w}: keep "
-            f"them in the house. What is published of them is the table.{sees}"
+        people[KNOWS] = (
+            f"How many records became what was fixed by looking at {w}: keep it in the house. What "
+            f"is published of it is the table.{sees}"
         )
         people[f"Who knows all other records of the same {w} and {x}, and what they became"] = (
             "Knows what the last one became: the counts are certain, and only which records of a "
-            "cell move is chance. The figures are of one record against the table."
+            "group move is chance. The figures are of one record against the table."
         )
         if "w" not in encoder:
             people["Who knows how the table was made"] = (
