@@ -233,11 +233,13 @@ class Releasing:
 
         command = click.get_current_context().command
         typed = Asked(arguments(), command, self.table, self.opened, self.house)
+        alone = not self.options["after"] and self.options["draw"] == "independent"
         with steps() as on_step:
             return release_facts(
                 typed, self.data, self.problem, self.source, self.solution, self.document,
                 self.checks, self.kept, self.seconds, on_step,
                 criteria=list(as_typed(self.problem._criteria(), self.of_table).values()),
+                channel=self.channel if alone else None,
             )  # fmt: skip
 
     @cached_property

@@ -224,6 +224,27 @@ def test_files_are_told_by_their_sums(made, facts):
     assert "t.csv: the file itself, by its keyed SHA-256" in text
 
 
+def test_what_is_lost_is_that_of_the_file_and_its_channel(here):
+    """A board sees what the release buys beside PRAM; of balanced draws nothing is computed."""
+    how = ("release", "t.csv", *BOTH, "--seed", 2, "--no-untouched", "--out", "o.csv")
+    say(*how, "--report", "a.json", "--report", "a.html", "--channel", "c.json")
+    before, after = (pd.read_csv(name) for name in ("t.csv", "o.csv"))
+    figures = cpv.quality(before, after, cpv.Channel.load("c.json"))
+    lost = loaded("a.json")["quality"]
+    assert lost["told"] == pytest.approx(figures.information)
+    assert lost["pram_told"] == pytest.approx(figures.pram_information)
+    for row in lost["rows"]:
+        each = figures.summary[row["kind"]]
+        assert row == {"kind": row["kind"], **{name: each[name] for name in row if name != "kind"}}
+    assert [row["kind"] for row in lost["rows"]] == [*figures.summary]
+    page = Path("a.html").read_text(encoding="utf-8")
+    assert page.count("What is lost in what is released") == 1
+    say(*how, "--draw", "balanced", "--report", "b.json", "--force")
+    document = loaded("b.json")
+    assert document["quality"] is None
+    assert "Figures before and after" in {row["section"] for row in document["left_out"]}
+
+
 @pytest.mark.long
 def test_changes_groups_and_risks_are_counted(made, facts):
     before, after = (pd.read_csv(made / name) for name in ("t.csv", "o.csv"))

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from cvxprivacy.microdata.audit import Audit
     from cvxprivacy.microdata.check import Check
     from cvxprivacy.model.discrete import DiscreteSource
+    from cvxprivacy.release.channel import Channel
     from cvxprivacy.results.solution import Solution
 
 __all__ = ["SCHEMA", "audit_facts", "dossier_of", "files_of", "release_facts", "statement_rows"]
@@ -56,6 +57,7 @@ def release_facts(
     progress: Callable[[str], object] | None = None,
     *,
     criteria: Sequence[Criterion] | None = None,
+    channel: Channel | None = None,
 ) -> Facts:
     """Return the facts of a release.
 
@@ -77,6 +79,8 @@ def release_facts(
         Is told how far the curve is.
     criteria : sequence of Criterion, optional
         As they were typed; by default the problem's.
+    channel : Channel, optional
+        That wrote the table, of records that were drawn one by one or dealt out in whole counts.
 
     Raises
     ------
@@ -88,7 +92,7 @@ def release_facts(
     of_all = source is problem.source or sequel is not None
     assert schema is not None
     criteria = problem.criteria if criteria is None else criteria
-    drawn = Drawn.of(asked, source, criteria, kept, data["units"])
+    drawn = Drawn.of(asked, source, criteria, kept, data["units"], channel)
     minimised, height = _minimised(problem), _height(problem, source, solution, data)
     curve, why = tradeoff.curve(
         problem, solution, minimised, height, seconds=seconds, progress=progress
@@ -153,6 +157,7 @@ def release_facts(
         prices=tradeoff.prices(problem, solution, minimised),
         changed=drawn.changed,
         loss=drawn.losses,
+        quality=drawn.quality,
         unmodified=unmodified_columns(document),
         uncertainty=uncertainty(
             drawn.audit,

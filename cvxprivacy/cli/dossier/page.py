@@ -68,7 +68,7 @@ def html(facts: Mapping[str, Any]) -> str:
     environment.filters |= {
         "number": number,
         "count": lambda value: "–" if value is None else f"{value:,.0f}",
-        "share": lambda value: "–" if value is None else f"{value:.1%}",
+        "share": lambda value: "–" if value is None else f"{100 * value:.1f} %",
         "mathml": mathml,
         "many": many,
         "figure": figure,

@@ -13,6 +13,7 @@ import numpy as np
 from cvxprivacy.cli.dossier.provenance import Asked, Facts, Kept
 from cvxprivacy.cli.dossier.secrecy import Guard
 from cvxprivacy.cli.dossier.words import extended, rounded
+from cvxprivacy.errors import InputError
 from cvxprivacy.extras import nw, pd
 from cvxprivacy.microdata.audit.findings import RISK, Measure, implied_bounds
 from cvxprivacy.tables.engines import as_narwhals, python_values
@@ -23,14 +24,20 @@ from cvxprivacy_verifier.wording import many
 if TYPE_CHECKING:
     from cvxprivacy.microdata.audit import Audit
     from cvxprivacy.model.discrete import DiscreteSource
+    from cvxprivacy.release.channel import Channel
 
 __all__ = ["FEWEST", "Drawn", "counted_letters", "measures", "uncertainty", "worst_group"]
 
 COARSE = 2  # digits of a group's divergence, off which not every count can be read
 FEWEST = 10  # records of a group, under which nothing is told of what they are: of one it tells W
 MOST_PAIRS = 5_000_000  # records of which both versions are held in memory
+MOST_LETTERS = 600  # of a channel whose figures are computed in seconds
 DRAWS = 200  # of the bootstrap
 SEED = 0  # of the same: a report made twice says the same
+_UNFIGURED = (
+    "computed of a key of fewer cells, and of records that were drawn one by one, or dealt out in "
+    "whole counts, alone"
+)
 
 
 @dataclass(frozen=True)
@@ -43,6 +50,8 @@ class Drawn:
         Its groups against the original; None where nothing was drawn, or it cannot be read again.
     changed, losses : dict or None
         Of its cells beside the original ones.
+    quality : dict or None
+        Of its figures beside the original ones.
     left_out : dict of str to str
         Why sections of the report are not known.
     """
@@ -50,6 +59,7 @@ class Drawn:
     audit: Audit | None = None
     changed: dict[str, Any] | None = None
     losses: dict[str, Any] | None = None
+    quality: dict[str, Any] | None = None
     left_out: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -60,15 +70,16 @@ class Drawn:
         criteria: Sequence[Any],
         kept: Kept,
         units: str,
+        channel: Channel | None,
     ) -> Drawn:
-        """Read the table that was written under ``--out``."""
+        """Read the table that was written under ``--out`` by a channel."""
         section = "Groups, changed cells and loss"
         if "out" not in kept.results:
             return cls(left_out={section: "no table was drawn"})
         if why := kept.unread("out"):
             return cls(left_out={section: f"the released table {why}"})
         with kept.lent("out") as path:
-            return cls._counted(asked, source, criteria, path, units)
+            return cls._counted(asked, source, criteria, path, units, channel)
 
     @classmethod
     def _counted(
@@ -78,6 +89,7 @@ class Drawn:
         criteria: Sequence[Any],
         path: Path,
         units: str,
+        channel: Channel | None,
     ) -> Drawn:
         from cvxprivacy.microdata.audit import audit
 
@@ -111,7 +123,9 @@ class Drawn:
         if pairs is None:
             why = "the records of both tables cannot be set side by side in memory"
             return cls(audited, left_out={"Changed cells and loss": why})
-        return cls(audited, changed(pairs), losses(pairs))
+        figures = None if channel is None else quality_of(before, after, channel)
+        lost = {"Figures before and after": _UNFIGURED} if figures is None else {}
+        return cls(audited, changed(pairs), losses(pairs), figures, lost)
 
 
 def _beside(released: Any, original: Any, there: Sequence[str], lacking: Sequence[str]) -> Any:
@@ -130,6 +144,29 @@ def released_table(path: Path, schema: TableSchema) -> Any:
         recoded = {*schema.key} & {*schema.bins, *schema.groups}
         reading["numbers"] = [name for name in reading["numbers"] if name not in recoded]
     return open_table(path, None, recorded=reading)
+
+
+def quality_of(before: Any, after: Any, channel: Channel) -> dict[str, Any] | None:
+    """Return how far figures are from the original's, by kind; None where that is not known."""
+    from cvxprivacy.microdata.quality import quality
+
+    if len(channel.inputs) > MOST_LETTERS:
+        return None
+    try:
+        figures = quality(before, after, channel)
+    except InputError:  # a channel that is not counted so, as that of a sequel is
+        return None
+    names = ("figures", "determined", "error", "standard_error", "pram_error",
+             "pram_standard_error")  # fmt: skip
+    return {
+        "changed": figures.changed,
+        "told": figures.information,
+        "pram_told": figures.pram_information,
+        "rows": [
+            {"kind": kind, **{name: each[name] for name in names}}
+            for kind, each in figures.summary.items()
+        ],
+    }
 
 
 # ---- both versions of each record --------------------------------------------------------
