@@ -175,7 +175,9 @@ def audit(
         sys.exit(0 if several.holds else 1)
     house = House.of(targets, original)
     asked = Asked(arguments(), click.get_current_context().command, original, tables[0], house)
-    write_all(report_outputs(targets, lambda: audit_facts(asked, result, released)), house)
+    write_all(
+        report_outputs(targets, lambda: audit_facts(asked, result, released, tables[-1])), house
+    )
     document = {**result.document(letters=False), **_figures(figures), "files": targets}
     lines = [str(result), *_lines(figures), *described(targets, dict.fromkeys(targets, REPORTED))]
     say(*_estimated(result, fraction, document, lines))

@@ -44,10 +44,7 @@ __all__ = [
     "with_copied",
 ]
 
-REPORTED = (
-    "the report, to be signed by the board: it names no confidential value; hand it on yourself"
-    "{private}"
-)
+REPORTED = "the report for the board: it names no confidential value; hand it on yourself{private}"
 CONSTANT = (
     "every record is released as one and the same group: the key became a constant, and tells "
     "nothing of anybody"

@@ -26,7 +26,7 @@ from cvxprivacy.programs.lettering import Lettering
 from cvxprivacy.programs.notation import in_place
 from cvxprivacy.programs.parameter import Parameter
 from cvxprivacy.programs.side_conditions import Rule
-from cvxprivacy.text import upwards
+from cvxprivacy.text import plain, upwards
 from cvxprivacy.validation import untaken
 
 __all__ = ["Criterion", "TableCriterion", "Words", "by_name", "criteria_listed", "factor_in_words",
@@ -80,7 +80,7 @@ _CLAIMS = {
 def factor_in_words(exponent: str) -> str:
     """Return e to a power as people read it, rounded up; as it is typed where it is no number."""
     try:
-        return f"{upwards(math.exp(float(exponent)), 3)} (e^{exponent})"
+        return f"{plain(float(upwards(math.exp(float(exponent)), 3)), 3)} (e^{exponent})"
     except (ValueError, OverflowError):
         return f"e^{exponent}"
 

@@ -221,6 +221,8 @@ class Check:
             table = "cannot be decided on a table"
             table += ": it is of the randomisation" if self.of_channel else ""
             law = "holds by the randomisation" if self.law_holds else ""
+        elif self.holds is None and not law and self.law_holds:
+            law, table = "holds by the randomisation", ""
         else:
             table = "holds in this table" if law and self.holds else ""
         if self._unproved:

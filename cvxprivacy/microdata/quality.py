@@ -58,8 +58,9 @@ class Figure:
     ----------
     kind : {"one-way", "two-way", "correlation", "regression"}
     name : str
-    before : float
-        Of the original table: a number of records, a correlation, or a coefficient.
+    before : float or None
+        Of the original table: a number of records, a correlation, or a coefficient; None where it
+        has none, as of columns that are constant or depend on each other.
     released : float or None
         Of the released table as it is; None where a value that a coefficient is of is not released.
     corrected : float or None
@@ -82,7 +83,7 @@ class Figure:
 
     kind: str
     name: str
-    before: float
+    before: float | None
     released: float | None
     corrected: float | None
     standard_error: float | None
@@ -289,6 +290,7 @@ def quality(
     """
     table = _Tables.of(original, released, channel, scores or {})
     drawn = Released(channel, table.contexts, table.letters, table.before)
+    _refuse_impossible(table, drawn.released(table.before))
     size, notes = table.before.sum(), list[str]()
     changed = 1 - drawn.kept(table.before) / size
     pram: _Pram | None = None
@@ -301,7 +303,10 @@ def quality(
         for statistic in _statistics(table)
         for figure in _figures(statistic, table, drawn, pram)
     ]
-    if lost := sum(figure.corrected is None for figure in figures):
+    if undefined := sum(figure.before is None for figure in figures):
+        notes.append(f"{undefined:,} figures are not defined in the original: of columns that are "
+                     "constant, or that depend on each other")  # fmt: skip
+    if lost := sum(f.corrected is None and f.before is not None for f in figures):
         notes.append(
             f"{lost:,} figures are not determined: so many records, released by this channel, tell "
             "nothing of them; KeepProbability(p), p above ½, makes one that can be inverted"
@@ -397,6 +402,10 @@ class _Tables:
             for (context, letter), count in counts.items():
                 table[places[1][context], places[0][letter]] = count
         _refuse_other_records(tables[0], tables[1], contexts)
+        if not tables[0].any():
+            raise InputError("original", "no records", "pass the table that was released")
+        for name in scores:
+            present(name, [n for group in (*roles.values(), schema.key) for n in group], "scores")
         groups = list(roles.values())
         others = [
             sum(map(_values, context, groups), start=tuple[Any, ...]()) for context in contexts
@@ -470,6 +479,17 @@ def _refuse_other_records(before: Numbers, after: Numbers, contexts: Sequence[An
         raise InputError("released", problem, remedy, value=float(now[c]))
 
 
+def _refuse_impossible(table: _Tables, expected: Numbers) -> None:
+    """Refuse a released table that the channel never makes of the original."""
+    for c, x in np.argwhere((table.after > 0) & (expected <= 0))[:1]:
+        problem = (
+            f"{table.after[c, x]:,.0f} records of {shown(table.letters[x])}, which the channel "
+            "never makes of these records"
+        )
+        remedy = "pass the table that the channel made of the original"
+        raise UnknownValueError("released", problem, remedy, value=table.letters[x])
+
+
 def _values(letter: Any, names: Sequence[str]) -> tuple[Any, ...]:
     return (letter,) if len(names) == 1 else letter
 
@@ -487,6 +507,8 @@ def _column(
                 remedy = "pass a number for every value"
                 raise InputError("scores", f"none of {shown(level)}", remedy, where=name)
         numbers = np.array([scores[name][level] for level in levels], float)
+        if not np.isfinite(numbers).all():
+            raise InputError("scores", "one that is not finite", "pass numbers", where=name)
     elif bins is not None and set(levels) <= set(bins.labels):
         middle = dict(zip(bins.labels, bins.middles, strict=True))
         numbers = np.array([middle[level] for level in levels])
@@ -736,7 +758,8 @@ def _figures(
         ]
     for name, *numbers in zip(statistic.names, *columns, strict=True):
         values = [None if np.isnan(number) else float(number) for number in numbers]
-        yield Figure(statistic.kind, name, *values)  # type: ignore[arg-type]
+        values[2:] = [None if values[0] is None else value for value in values[2:]]
+        yield Figure(statistic.kind, name, *values)
 
 
 def _error(statistic: _Statistic, cells: _Cells, before: Numbers, how: Randomisation) -> Numbers:

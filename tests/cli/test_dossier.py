@@ -172,7 +172,8 @@ def test_numbers_on_the_page_are_read(facts):
     ]  # fmt: skip
     assert figure(1.0, "records") == "1 record"
     assert figure(0.1, "bits") == "0.1 bits"
-    assert figure(1.0, "nats") == "a factor of 2.72"
+    assert figure(1.0, "nats", "greatest log ratio") == "a factor of 2.72"
+    assert figure(1.0, "nats") == "1 nats"  # of information
     assert [percent(v) for v in (0.0, 1e-6, 0.5)] == ["0.0 %", "less than 0.1 %", "50.0 %"]
     facts["uncertainty"]["rows"][0]["remainder"] = -7.7e-15
     facts["program"]["lower"] = -7.7e-15
@@ -222,6 +223,16 @@ def test_files_are_told_by_their_sums(made, facts):
     assert commands[1:] == ["sha256sum o.csv", "sha256sum r.toml"]
     text = say("verify", made / "p.json", "--table", made / "t.csv").out
     assert "t.csv: the file itself, by its keyed SHA-256" in text
+
+
+def test_where_no_table_was_drawn_none_is_judged(here):
+    how = ("release", "t.csv", *BOTH[:-2], "--criterion", "KAnonymity=20")
+    say(*how, "--criterion", "TCloseness=0.2", "--no-untouched", "--report", "a.json")
+    document = loaded("a.json")
+    asked = next(row for row in document["first"] if row["name"].startswith("Is what was asked"))
+    assert "KAnonymity(20): it is of a table, and none was drawn: not decided." in asked["lines"]
+    assert not any("in this table" in line for line in asked["lines"])
+    assert document["signatures"] == []
 
 
 def test_what_is_lost_is_that_of_the_file_and_its_channel(here):

@@ -290,6 +290,34 @@ def test_tables_are_counted_by_their_engine(kind):
     assert len(str(outcome).splitlines()) < 30
 
 
+def test_a_table_that_the_channel_never_makes_is_refused():
+    people = pd.DataFrame({"k": list("abab"), "w": list("yyny")})
+    schema = cpv.TableSchema(key=("k",), sensitive=("w",))
+    channel = cpv.Channel(np.eye(2), inputs="ab", outputs="ab", schema=schema)
+    other = people.assign(k=list("aaab"))  # of the identity
+    refusal("released", cpv.quality, people, other, channel)
+    none = people[:0]
+    refusal("original", cpv.quality, none, none, channel)
+    scores = {"k": {"a": 1.0, "b": float("nan")}}
+    refusal("scores", cpv.quality, people, people, channel, scores=scores)
+    refusal("scores", cpv.quality, people, people, channel, scores={"key": {}})
+
+
+def test_what_the_original_has_not_is_not_blamed_on_the_channel():
+    """Of two equal columns there is no regression."""
+    twice = pd.DataFrame({"k": list("abab") * 9, "l": list("abab") * 9, "w": list("yyny") * 9})
+    schema = cpv.TableSchema(key=("k", "l"), sensitive=("w",))
+    letters = [("a", "a"), ("b", "b")]
+    flips = [[0.9, 0.1], [0.1, 0.9]]
+    channel = cpv.Channel(flips, inputs=letters, outputs=letters, schema=schema)
+    figures = cpv.quality(twice, channel.apply(twice, seed=1), channel)
+    undefined = [figure for figure in figures.figures if figure.before is None]
+    assert undefined
+    assert all(f.corrected is None and f.standard_error is None for f in undefined)
+    assert any("not defined in the original" in note for note in figures.notes)
+    assert not any("KeepProbability" in note for note in figures.notes)
+
+
 def test_what_does_not_belong_together_is_refused():
     table, of = people(), channel()
     released = of.apply(table, seed=1)

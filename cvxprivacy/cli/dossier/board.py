@@ -247,7 +247,8 @@ def cautions(
         "unmeasured": document.get("combined") is None and bool(document["released"]),
         "small groups": not asks_records and smallest,
         "intervals": cells([n for n in beside if n in source.schema.bins]),
-        "typed seed": document["released"] and seed["given"],
+        "weighted": source.schema.weights,
+        "typed seed": document["released"] and seed["given"] and not document.get("sequel"),
         "informed": (document.get("informed") or {}).get("caution"),
         "loose": document["status"] == "loose" and f"{document['upper'] - document['lower']:.2g}",
         "bias": source.biased,
@@ -269,6 +270,8 @@ _CAUTIONS = {
     "small groups": "no criterion was asked of the size of groups: the smallest that is released "
     "holds {}",
     "intervals": "{}: copied as it is; what is proved is of its intervals alone",
+    "weighted": "what is told, and the mean change per record, count each record by its weight, "
+    "{}: shares of records differ from them",
     "typed seed": "draw the release anew without --seed: this one's was typed, and whoever knows "
     "it can undo the release",
     "informed": "{}",

@@ -93,7 +93,8 @@ def release_facts(
     assert schema is not None
     criteria = problem.criteria if criteria is None else criteria
     drawn = Drawn.of(asked, source, criteria, kept, data["units"], channel)
-    minimised, height = _minimised(problem), _height(problem, source, solution, data)
+    minimised = _minimised(problem, sequel=sequel is not None)
+    height = _height(problem, source, solution, data)
     curve, why = tradeoff.curve(
         problem, solution, minimised, height, seconds=seconds, progress=progress
     )
@@ -105,6 +106,8 @@ def release_facts(
     balanced = document.get("draw") == "balanced"
     verdict = release_verdict(document, checks, drawn.audit is not None)
     changes = guard.kept(document.get("distortion_words") or [], numbers=False)
+    if not document["released"] or sequel is not None:
+        changes = [f"{line} (expected of the randomisation)" for line in changes]
     columns = {"sensitive": schema.sensitive, "key": schema.key}
     check = verification(
         kept, asked, guard, schema.sensitive, all_records=of_all, sequel=sequel is not None
@@ -117,7 +120,7 @@ def release_facts(
         first=first.first_page(
             columns,
             source.records or 0,
-            asked=first.standing(checks),
+            asked=[*first.standing(checks), *first.undecided(checks, criteria)],
             leaks=first.of_release(document, columns, drawn.audit),
             cost=first.costs(columns, drawn.changed, changes, asked.opened),
             uncovered=first.copied(
@@ -201,7 +204,7 @@ def dossier_of(kind: str, *, left_out: Mapping[str, str], **sections: Any) -> Fa
     }
 
 
-def _minimised(problem: ChannelProblem) -> tuple[str, str]:
+def _minimised(problem: ChannelProblem, *, sequel: bool = False) -> tuple[str, str]:
     """Return what is minimised, in words, and its unit."""
     objective = first_part(problem.program.objective)
     if not objective.weights:
@@ -213,7 +216,8 @@ def _minimised(problem: ChannelProblem) -> tuple[str, str]:
             problem.program.units,
         )
     if measure is None or measure.informs:
-        return "the least that the released key tells", problem.program.units
+        told = "all releases together tell" if sequel else "the released key tells"
+        return f"the least that {told}", problem.program.units
     return f"the least {measure.name}", problem.program.units if measure.in_units else ""
 
 
@@ -300,7 +304,7 @@ def _terms(drawn: Drawn) -> list[str]:
     return terms
 
 
-def audit_facts(asked: Asked, audit: Audit, released: str | None) -> Facts:
+def audit_facts(asked: Asked, audit: Audit, released: str | None, opened: Any) -> Facts:
     """Return the facts of an audit: ``released`` is the path of the released table, if any."""
     source, original = audit.released, audit.original
     before, guard, schema = guard_of(original), guard_of(source), source.schema
@@ -338,7 +342,7 @@ def audit_facts(asked: Asked, audit: Audit, released: str | None) -> Facts:
             asked=first.standing(checks),
             leaks=first.counted(audit, columns),
             cost=[],
-            uncovered=first.copied(columns, asked.opened),
+            uncovered=first.copied(columns, opened, as_it_is=False),
         ),
         files=first.handed_on(verdict, of_released, stay),
         cautions=[

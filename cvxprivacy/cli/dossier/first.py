@@ -91,6 +91,13 @@ def standing(checks: Sequence[Check]) -> list[str]:
     return [f"{check.asks[0].upper()}{check.asks[1:]}: {check.standing}." for check in checks]
 
 
+def undecided(checks: Sequence[Check], criteria: Sequence[Any]) -> list[str]:
+    """Return what was asked of a table and is not decided, as no table was drawn."""
+    stated = {check.stated for check in checks}
+    return [f"{rule!r}: it is of a table, and none was drawn: not decided."
+            for rule in criteria if rule.of_table and repr(rule) not in stated]  # fmt: skip
+
+
 def counted(audit: Audit, columns: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
     """Return what a table still tells as an audit counted it, and what that means for a person."""
     w, x = (cells(list(columns[role])) for role in ("sensitive", "key"))
@@ -102,9 +109,11 @@ def counted(audit: Audit, columns: Mapping[str, Sequence[str]]) -> list[tuple[st
         before = "" if guess.original != guess.original else (
             f"from the true {x} it is for {percent(guess.original)}, "
         )  # fmt: skip
+        weighted = audit.laws.weights is not None
+        of = "the people that the records stand for" if weighted else "the records"
         line = (
             f"From the released {x} the best guess of {w} is right for {percent(guess.average)} of "
-            f"the records; {before}without either for {percent(guess.nothing)}."
+            f"{of}; {before}without either for {percent(guess.nothing)}."
         )
         lines.append((line, "The nearer the first is to the last, the less the file helps."))
     after, most = audit.after, audit.before.plugin
@@ -155,15 +164,18 @@ def of_release(
     if bound := document.get("population"):
         words = (
             f"Among all people of whom these are a sample: at most {upwards(bound['upper'])} "
-            f"{bound['units']}, on average."
+            f"{bound['units']}, on average{', before groups were merged' * ('merged' in document)}."
         )
-        lines.append((words, f"Proved, but for a chance of {1 - bound['level']:.1%}."))
+        proved = f"Proved, but for a chance of {1 - bound['level']:.1%}."
+        if "merged" in document:
+            proved += " Which groups were merged was seen on all records: no bound covers that."
+        lines.append((words, proved))
     return lines
 
 
 def copied(
     columns: Mapping[str, Sequence[str]], opened: Any, *, measured: bool = False,
-    sequel: bool = False,
+    sequel: bool = False, as_it_is: bool = True,
 ) -> list[str]:  # fmt: skip
     """Return what the figures of a first page do not cover."""
     w = [name for name in columns["sensitive"] if name not in opened.dropped]
@@ -171,9 +183,11 @@ def copied(
     others = len({*opened.header} - {*columns["sensitive"], *columns["key"], *opened.dropped})
     each = "It tells" if others == 1 else "They tell"
     where = ": see “What the copied columns tell”" if measured else ", which was not measured"
-    more = f"{many(others, 'other column')} copied as {'it is' if others == 1 else 'they are'}"
+    more = many(others, "other column")
+    more += f" copied as {'it is' if others == 1 else 'they are'}" if as_it_is else " in the file"
+    stands = f"{cells(w)} stands in the file{' as it is' * as_it_is}"
     return [
-        *([f"{cells(w)} stands in the file as it is: who recognises a record reads it."] * bool(w)),
+        *([f"{stands}: who recognises a record reads it."] if w else []),
         *([f"{more}. {each} more{where}."] if others else []),
         f"What the file tells about all people of one {x}, as any statistic does.",
         *([] if sequel else ["Another release of the same records: two together tell more."]),

@@ -115,7 +115,7 @@ def noise_facts(
         against=[
             row if i else {**row, "words": f"This is what the figures are of: how much it tells "
                            f"about {w}, on average, if the columns are jointly Gaussian."}
-            for i, row in enumerate(words.against(schema))
+            for i, row in enumerate(words.against(schema, dropped=asked.opened.dropped))
         ],
         distortion_words=[],
         found=[

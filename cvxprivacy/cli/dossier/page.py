@@ -18,7 +18,7 @@ import numpy as np
 from cvxprivacy.cli.dossier.words import INFINITE
 from cvxprivacy.extras import required
 from cvxprivacy.style import inline_svg
-from cvxprivacy.text import plain
+from cvxprivacy.text import plain, upwards
 from cvxprivacy_verifier.wording import many
 
 if TYPE_CHECKING:
@@ -97,12 +97,12 @@ def number(value: Any, digits: int = 4) -> str:
     return f"{value:,.0f}" if abs(value) >= 1e3 else plain(value, digits)
 
 
-def figure(value: float | None, unit: str) -> str:
+def figure(value: float | None, unit: str, quantity: str = "") -> str:
     """Return a number with its unit; logarithms of factors as these."""
     if value is None:
         return "–"
-    if unit == "nats":
-        return f"a factor of {number(math.exp(value), 3)}"
+    if unit == "nats" and "log ratio" in quantity:  # and not information in nats
+        return f"a factor of {number(float(upwards(math.exp(value), 3)), 3)}"
     return f"{number(value)} {unit[:-1] if value == 1 and unit in _COUNTED else unit}".rstrip()
 
 

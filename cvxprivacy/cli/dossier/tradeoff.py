@@ -101,7 +101,7 @@ def curve(
         asks = rule.in_words(units=problem.units)
         verb = "asks for" if asks.at_least else "allows"
         words, unit = f"{asks.quantity} that {type(rule).__name__} {verb}", asks.unit
-        if unit == "nats":  # of a factor
+        if unit == "nats" and "log ratio" in asks.quantity:  # of a factor
             words, unit = f"natural logarithm of the factor that {type(rule).__name__} {verb}", ""
     facts = _document(optima, name, words, chosen, minimised, solution.value, parts)
     around = {rounded(x / parts) for x in _around(problem, name, chosen, many)}
