@@ -265,6 +265,11 @@ class DelimitedTable:
         end = len(text.rstrip("\r\n"))
         shift = len(self.header) - len(fields)  # by one where the header is one field short
         kept = [piece for i, piece in enumerate(pieces) if i + shift not in gone]
+        if gone and shift and len(kept) == 1 and 0 not in gone:  # which has the look of a full one
+            problem = "one name is left above the records' names and a column"
+            raise InputError("--drop", problem, "drop #1, too, or keep another column")
+        if gone and self._is_comment(self.delimiter.join(kept)):
+            kept[0] = _quoted(kept[0])
         return text[: end - len(body)] + self.delimiter.join(kept) + text[end:]
 
     def _forms(
@@ -406,7 +411,7 @@ def addresses(titles: Sequence[str], *, fold: bool = False) -> list[str]:
         elif fold and taken[title.lower()]:
             name = f"{title}#{taken[title.lower()] + 1}"
         taken[title.lower()] += 1
-        if name in names:
+        if name in names or (fold and name.lower() in map(str.lower, names)):
             problem = f"column {i + 1} is the second that is named {name!r}"
             raise InputError("table", problem, "make the names distinct", value=name)
         names.append(name)

@@ -224,6 +224,10 @@ class _Released:
         names = {fields[i].name for i in gone} - {fields[i].name for i in self.kept}
         metadata = _metadata(original.metadata, changed, names, dropped=dropped)
         self.schema = pa.schema([fields[i] for i in self.kept], metadata)
+        others = sorted({*(original.metadata or {})} - {b"pandas", *(metadata or {})})
+        if gone and others:
+            kept = b", ".join(others).decode(errors="replace")
+            notes.append(f"metadata that may be of the columns left out are left out, too: {kept}")
         self.notes = notes
 
     def write(
@@ -463,6 +467,8 @@ def _metadata(
     import pyarrow as pa
 
     metadata = dict(metadata or {})
+    if gone:  # what other programs keep there names columns, and may list their values
+        metadata = {k: v for k, v in metadata.items() if k == b"pandas"}
     if b"pandas" not in metadata:
         return metadata or None
     try:

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from cvxprivacy.cli import options as shared
-from cvxprivacy.cli.columns import column_of, columns_of
+from cvxprivacy.cli.columns import column_of, columns_of, leave_out
 from cvxprivacy.cli.exits import as_options, note_reading, say, wants_json
 from cvxprivacy.cli.house import House
 from cvxprivacy.cli.outputs import (
@@ -299,6 +299,11 @@ class Planning:
             "Which columns could a stranger know?", [*proposals], why,
             self.options["key"], check,
         )  # fmt: skip
+        leave_out(
+            self.opened, self.options["drop"] or None, None, key=self.key,
+            used=[*self.sensitive, *self.key], row_id=self.options["row_id"],
+        )  # fmt: skip
+        self.dropped = [*self.opened.dropped]
 
     def _recode(self) -> None:
         """Choose bins and levels of the key, and how changes are measured."""
@@ -430,7 +435,6 @@ class Planning:
         schema = self.source.schema
         assert schema is not None
         sample = Sample.of(self.frame, schema)
-        self.dropped = columns_of(self.options["drop"], self.header, "--drop")
         copied = [sample.column(name) for name in sample.copied if name not in self.dropped]
         with progress(len(copied), "other columns") as counted:
             leaks = surveyed(sample, copied, progress=counted)

@@ -13,8 +13,8 @@ from typing import Any
 import click
 
 from cvxprivacy.cli import options as shared
-from cvxprivacy.cli.columns import column_of, leave_out, remarks_on_dropped
-from cvxprivacy.cli.exits import note_reading, say
+from cvxprivacy.cli.columns import column_of, columns_of, leave_out, remarks_on_dropped
+from cvxprivacy.cli.exits import note, note_reading, say
 from cvxprivacy.cli.outputs import refuse_unwritable, write_all
 from cvxprivacy.errors import InputError
 
@@ -301,6 +301,23 @@ def apply(
     say({"table": table, "channel": channel, "out": out, **drawn, **facts}, text)
 
 
+def _refuse_other_spelling(
+    gone: Sequence[str], drop: Sequence[str], header: Sequence[str], key: Sequence[str]
+) -> None:
+    """Refuse a table in which a column that a first release left out has another spelling."""
+    named = {*columns_of(drop, header, "--drop"), *key}
+    for name in gone:
+        if name in header:
+            continue
+        wanted = {name.strip().casefold(), name.strip().casefold().rpartition("#")[0]} - {""}
+        alike = [n for n in header if n.strip().casefold().partition("#")[0] in wanted]
+        if not {*alike} <= named:
+            problem = f"{name!r} was left out of the first table, and here are {', '.join(alike)}"
+            raise InputError("--drop", problem, "name those that go, or pass --keep-columns")
+        if not alike:
+            note(f"{name!r}, left out of the first table, is not here: see that it has no new name")
+
+
 def _leave_out(
     opened: Any, schema: Any, drop: Sequence[str], keep: Sequence[str], row_id: str | None
 ) -> None:
@@ -316,6 +333,7 @@ def _leave_out(
         return
     recorded = {rule: schema.reading.get(rule) for rule in ("drop", "keep")}
     there = {k: of and [n for n in of if n in opened.header] for k, of in recorded.items()}
+    _refuse_other_spelling(recorded["drop"] or [], drop, opened.header, schema.key)
     leave_out(opened, there["drop"], there["keep"], **how)
     if drop:
         leave_out(opened, [*opened.dropped, *drop], None, **how)

@@ -203,6 +203,8 @@ class StatisticalTable(MemoryTable):
         if changed:
             texts = ", ".join(changed)
             notes.append(f"now text, without labels of values: {texts}")
+        if self.format == "spss" and self.meta.notes:
+            notes.append("its notes are copied as they are: read what they tell")
         lost = [("multiple response sets", self.meta.mr_sets)]
         lost += [("notes", self.meta.notes if self.format != "spss" else [])]
         return notes + [f"the {what} are not kept" for what, there in lost if there]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cvxprivacy.cli.columns import column_of
-from cvxprivacy.cli.delimited import CODES
+from cvxprivacy.cli.delimited import CODES, addresses
 from cvxprivacy.cli.table_files import open_table
 from cvxprivacy.errors import InputError
 from tests.cli.runner import loaded, refused, report, rows, say, write
@@ -150,6 +150,13 @@ def test_names_of_parquet_that_differ_in_case(here):
 
 
 # ---- names as they are typed -------------------------------------------------------------
+
+
+def test_a_name_that_is_made_is_no_other_columns():
+    """DuckDB takes K#2 and k#2 for one."""
+    assert addresses(["K", "k", "K#3"], fold=True) == ["K", "k#2", "K#3"]
+    with pytest.raises(InputError, match="second that is named 'K#2'"):
+        addresses(["K", "k", "K#2"], fold=True)
 
 
 def test_one_rule_for_every_name():
@@ -340,6 +347,46 @@ def test_columns_are_left_out_in_every_format(ending, here):
     assert lines_of(f"n.{ending}") == [[row[1], row[3], row[4]] for row in whole]
     say("apply", "c.json", name, "--seed", 5, "--drop", "age", "--out", f"d.{ending}")
     assert lines_of(f"d.{ending}") == [[row[1], row[3]] for row in whole]  # and what was before
+
+
+@pytest.mark.parametrize("title", ["Note", " note", "note,note"])
+def test_what_was_left_out_does_not_come_back_by_another_spelling(title, here):
+    name = written("csv")
+    say("release", name, *HOW, "--drop", "note", "--out", "o.csv", "--channel", "c.json")
+    head, rest = Path(name).read_text(encoding="utf-8").split("\n", 1)
+    assert "note" in head.split(",")
+    again, more = ",".join(n if n != "note" else title for n in head.split(",")), ""
+    if "," in title:
+        more = ",x"
+    lines = [f"{line}{more}" for line in rest.splitlines()]
+    write("next.csv", "\n".join([again, *lines]) + "\n")
+    how = ("apply", "c.json", "next.csv", "--seed", 5, "--out", "n.csv")
+    refused(*how, pieces=["--drop: 'note' was left out of the first table"])
+    assert not Path("n.csv").exists()
+    write("less.csv", "\n".join([head.replace("note", "fullname"), *rest.splitlines()]) + "\n")
+    said = say("apply", "c.json", "less.csv", "--seed", 5, "--out", "l.csv")
+    assert "'note', left out of the first table, is not here" in said.out + said.err
+
+
+def test_a_header_without_a_column_is_no_comment(here):
+    write("c.csv", "id,#x,age,ill\n" + "".join(f"{i},a,{i % 3},{i % 2}\n" for i in range(40)))
+    how = ("--comment", "#", "--sensitive", "ill", "--key", "age", "--budget", 0.1)
+    say("release", "c.csv", *how, "--no-untouched", "--drop", "id", "--out", "o.csv")
+    assert Path("o.csv").read_text().startswith('"#x",age,ill\n')
+    say("audit", "o.csv", "--comment", "#", "--sensitive", "ill", "--key", "age")
+
+
+def test_what_other_programs_know_of_a_dropped_parquet_column_goes_with_it(parquet, here):
+    arrow = pytest.importorskip("pyarrow", reason="the extra `tables` is not installed")
+    file = pytest.importorskip("pyarrow.parquet", reason="the extra `tables` is not installed")
+    table = arrow.table(parquet.columns)
+    known = {b"spark": b"values of note: SECRET", b"pandas": b"{}"}
+    file.write_table(table.replace_schema_metadata(known), "t.parquet")
+    document = report("release", "t.parquet", *HOW, "--drop", "id", "--out", "o.parquet")
+    assert b"SECRET" not in Path("o.parquet").read_bytes()
+    assert any("left out, too: spark" in note for note in document["notes"])
+    report("release", "t.parquet", *HOW, "--out", "w.parquet")
+    assert b"SECRET" in Path("w.parquet").read_bytes()
 
 
 def test_columns_of_a_workbook_keep_their_widths(here):

@@ -178,6 +178,12 @@ def test_what_is_left_out_of_the_table_is_left_out_by_the_command(here):
     assert rows("o.csv")[0].keys() == names - {dropped}
 
 
+def test_a_key_column_cannot_be_left_out(here):
+    how = (*QUICK, "--sensitive", "ill", "--budget", "0.07", "--yes")
+    refused("plan", "t.csv", *how, "--drop", "sex", pieces=["--drop: 'sex' is of the key"])
+    assert not Path("plan.sh").exists()
+
+
 def test_a_second_plan_names_another_file_and_replaces_the_first_only_by_force(here):
     say("plan", "t.csv", *QUICK, "--yes")
     refused("plan", "t.csv", *QUICK, "--yes", pieces=["--plan: plan.toml is there already"])
