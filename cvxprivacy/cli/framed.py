@@ -184,7 +184,9 @@ class FramedTable:
         """Refuse to guess whether 1,5 is a number or text, where the comma is no delimiter."""
         if self.decimal is not None or getattr(self, "delimiter", ",") == ",":
             return
-        if as_numbers(cells, strict=not numeric, decimal=",") is not None:
+        if self.codes is not None:  # beside 1,5 and NA, too
+            cells = [None if cell in CODES else cell for cell in cells]
+        if as_numbers(cells, strict=not numeric, decimal=",") is not None and any(cells):
             row, cell = next((i, c) for i, c in enumerate(cells) if c is not None and "," in c)
             problem = f"column {name!r} has {cell!r}: a number with a decimal comma, or text"
             where = f"{self.path.name}, record {row + 1:,}"

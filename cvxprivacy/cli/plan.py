@@ -603,7 +603,7 @@ _PROMISES = {
 _SCRIPT = """#!/bin/sh
 # The release that `cvxprivacy plan` wrote down; paths are as seen from this file's folder.
 CDPATH= cd -- "$(dirname -- "$0")" || exit
-exec {command}
+exec {command} "$@"
 """
 
 

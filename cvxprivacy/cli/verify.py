@@ -97,12 +97,21 @@ def verify(
         sys.exit(1)
 
 
+_PRINTED = "pass what `release … --json > FILE` printed of the same release"
+
+
 def _counted(table: str, released: str, report: str) -> tuple[dict[str, Any], list[str]]:
     """Return what is counted of a released table, as data and as lines of text."""
     from cvxprivacy_verifier.released import recounted
 
     try:
-        outcome = recounted(table, released, read_document(report))
+        document = read_document(report)
+    except (OSError, ValueError) as error:
+        raise InputError("--report", f"{report}: {error}", _PRINTED) from None
+    if str(document.get("schema", "")).startswith("cvxprivacy dossier"):
+        raise InputError("--report", f"{report} is a report for a board", _PRINTED)
+    try:
+        outcome = recounted(table, released, document)
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         problem = str(error) if isinstance(error, ValueError | OSError) else repr(error)
         remedy = "pass the original, the table that was released of it, and what `release --json` "

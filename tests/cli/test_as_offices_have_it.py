@@ -277,6 +277,14 @@ def test_na_says_what_is_missing_and_nothing_else_is(here):
     assert kept.frame(["age"])["age"].isna().sum() == 13  # and the point is no missing one
 
 
+def test_decimal_commas_beside_codes_are_no_text(here):
+    lines = [f"{('1,5', 'NA', '2,25', '.')[i % 4]};{i % 2}" for i in range(40)]
+    write("k.csv", "pay;ill\n" + "\n".join(lines) + "\n")
+    how = ("release", "k.csv", "--sensitive", "ill", "--key", "pay", "--budget", 0.1)
+    refused(*how, pieces=["'1,5': a number with a decimal comma, or text", "--decimal ,"])
+    assert "taken as missing" in say(*how, "--decimal", ",", "--missing", "level").out
+
+
 @pytest.mark.parametrize("code", CODES)
 def test_a_code_alone_makes_no_column_of_numbers(code, here):
     """Of codes and nothing else, or beside text, it is text as it stands."""

@@ -25,13 +25,13 @@ NAMES = "name,ill\n" + "".join(f"n{i},{i % 2}\n" for i in range(9))
 QUICK = ("--key", "sex", "--criterion", "none")
 
 
-def ran(script, folder):
+def ran(script, folder, *more):
     """Run a command file from another folder, as an office does; return what it printed."""
     if shutil.which("sh") is None:
         pytest.skip("needs a shell")
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
-        ["sh", str(script)], cwd=folder, capture_output=True, text=True, check=False,
+        ["sh", str(script), *more], cwd=folder, capture_output=True, text=True, check=False,
         encoding="utf-8", env={**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -174,8 +174,9 @@ def test_what_is_left_out_of_the_table_is_left_out_by_the_command(here):
     how = (*QUICK, "--sensitive", "ill", "--budget", "0.07", "--out", "o.csv", "--yes")
     printed = say("plan", "t.csv", *how, "--drop", dropped.upper()).out
     assert f"5. What leaves the house without {dropped}, all other columns as they are?" in printed
-    ran(here / "plan.sh", here)
+    ran(here / "plan.sh", here, "--report", "board.html")
     assert rows("o.csv")[0].keys() == names - {dropped}
+    assert "May be released" in Path("board.html").read_text(encoding="utf-8")
 
 
 def test_a_key_column_cannot_be_left_out(here):

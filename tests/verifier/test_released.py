@@ -196,7 +196,7 @@ def test_what_cannot_be_counted_is_refused_in_words(here):
     refused("verify", pieces=["PROOF"])
     document["asked"]["coding"]["reading"]["format"] = "parquet"
     write("report.json", json.dumps(document))
-    refused(*how, "o.csv", pieces=["no delimited text"])
+    refused(*how, "o.csv", pieces=["delimited text alone is counted"])
 
 
 def test_it_shares_nothing_with_what_it_checks():

@@ -206,7 +206,8 @@ def _records(path: str, reading: Mapping[str, Any]) -> Iterator[list[str]]:
     Where the header is one field short, the first field of each record is its name.
     """
     if reading.get("format", "text") != "text":
-        raise ValueError(f"{path} is no delimited text, which alone is counted here")
+        what = reading["format"]
+        raise ValueError(f"{path}: the report is of {what}, and delimited text alone is counted")
     encoding = reading.get("encoding", "utf-8")
     encoding = "utf-8-sig" if encoding == "utf-8" else encoding
     with Path(path).open(newline="", encoding=encoding) as file:

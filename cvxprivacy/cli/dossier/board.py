@@ -12,7 +12,7 @@ from cvxprivacy.cli.dossier.tables import FEWEST, Drawn, worst_group
 from cvxprivacy.cli.dossier.words import rounded
 from cvxprivacy.cli.report import CONSTANT, MERGED_BEYOND
 from cvxprivacy.microdata.check import Check
-from cvxprivacy.text import cells, upwards
+from cvxprivacy.text import cells, plain, upwards
 from cvxprivacy_verifier.wording import many
 
 if TYPE_CHECKING:
@@ -254,6 +254,7 @@ def cautions(
         "bias": source.biased,
         "population": population
         and f"{upwards(population['upper'])} {population['units']}, at {population['level']:.0%}",
+        "merged": _merged(document.get("merged")),
         "merged beyond": population and "merged" in document,
     }
     return [
@@ -280,5 +281,19 @@ _CAUTIONS = {
     "bias": "the records are so few for their cells that much of the measured risk is bias",
     "population": "the randomisation was designed on a part of the records: the optimum and its "
     "proof are of that part; of the population it is proved that the released key tells at most {}",
+    "merged": "{}",
     "merged beyond": MERGED_BEYOND,
 }
+
+
+def _merged(merged: Mapping[str, Any] | None) -> str:
+    """Say what it means that groups of the drawn table were merged."""
+    if not merged:
+        return ""
+    before, after = (plain(merged[f"distortion_{when}"], 3) for when in ("before", "after"))
+    return (
+        f"{many(merged['groups'], 'group')} of the drawn table, of {merged['records']:,} records, "
+        "broke what was asked and are released as others: who notices knows that they broke it; "
+        f"the mean change per record went from {before} to {after}, and what is proved is of the "
+        "randomisation before"
+    )

@@ -200,10 +200,11 @@ def costs(
     """Return how many records were changed, how much in each column, and what was left out."""
     if changed is None:
         return [*words, *left_out(opened)]
-    of_any = changed["any"]
+    of_any, *others = changed["any"], *columns["key"]
+    either = " or ".join([", ".join(others[:-1]), others[-1]][len(others) < 2 :])
     return [
         f"{many(of_any['records'], 'record')} of {changed['records']:,} "
-        f"({percent(of_any['share'] or 0.0)}): another {cells(list(columns['key']))}, or none, in "
+        f"({percent(of_any['share'] or 0.0)}): another {either}, or none, in "
         "the released file than in the original.",
         *words[len(columns["key"]) > 1 :],
         *left_out(opened),
