@@ -388,8 +388,8 @@ def test_what_other_programs_know_of_a_dropped_parquet_column_goes_with_it(parqu
     arrow = pytest.importorskip("pyarrow", reason="the extra `tables` is not installed")
     file = pytest.importorskip("pyarrow.parquet", reason="the extra `tables` is not installed")
     table = arrow.table(parquet.columns)
-    known = {b"spark": b"values of note: SECRET", b"pandas": b"{}"}
-    file.write_table(table.replace_schema_metadata(known), "t.parquet")
+    metadata = {b"spark": b"values of note: SECRET", b"pandas": b"{}"}
+    file.write_table(table.replace_schema_metadata(metadata), "t.parquet")
     document = report("release", "t.parquet", *HOW, "--drop", "id", "--out", "o.parquet")
     assert b"SECRET" not in Path("o.parquet").read_bytes()
     assert any("left out, too: spark" in note for note in document["notes"])

@@ -216,8 +216,8 @@ def _minimised(problem: ChannelProblem, *, sequel: bool = False) -> tuple[str, s
             problem.program.units,
         )
     if measure is None or measure.informs:
-        told = "all releases together tell" if sequel else "the released key tells"
-        return f"the least that {told}", problem.program.units
+        what = "all releases together tell" if sequel else "the released key tells"
+        return f"the least that {what}", problem.program.units
     return f"the least {measure.name}", problem.program.units if measure.in_units else ""
 
 
