@@ -77,6 +77,8 @@ class FramedTable:
         wherever a column is else of numbers.  None where the user said what is missing.
     taken : dict of str to dict of str to int
         Which of these were, by column, and how often.
+    labels : mapping of str to mapping of value to str
+        What the file calls the codes of a column.
     """
 
     path: Path
@@ -90,6 +92,7 @@ class FramedTable:
     dropping: Mapping[str, Sequence[str]] = MappingProxyType({})
     codes: Mapping[str, Sequence[str]] | None = None
     taken: dict[str, dict[str, int]]
+    labels: Mapping[str, Mapping[Any, str]] = MappingProxyType({})
 
     @property
     def notes(self) -> list[str]:

@@ -48,6 +48,7 @@ class ParquetTable:
     folds = True  # as DuckDB does not tell names apart that differ in case alone
     dropped: Sequence[str] = ()  # columns that are not in the released table
     dropping: Mapping[str, Sequence[str]] = MappingProxyType({})  # how these were asked for
+    labels: Mapping[str, Mapping[Any, str]] = MappingProxyType({})  # it has none of values
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         duckdb, pa = (required(name, "engines", "Parquet") for name in ("duckdb", "pyarrow"))

@@ -69,6 +69,7 @@ class StatisticalTable(MemoryTable):
             required("pyarrow", "engines", "Parquet")
         self.encoding = options.get("encoding")
         self.data, self.meta = self._read(os.fspath(path), ending_of(path)[0])
+        self.labels = self.meta.variable_value_labels
         if not self.meta.column_names:
             problem = f"{os.fspath(path)!r}: no variables"
             raise InputError("table", problem, "pass a table with variables")

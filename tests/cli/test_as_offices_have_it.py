@@ -325,6 +325,27 @@ def test_what_the_file_declares_as_missing_is_told_and_stays(ending, here):
     assert declared in say(*audit, "--missing", "level").out
 
 
+@pytest.mark.parametrize("ending", ["sav", "dta"])
+def test_a_board_reads_what_codes_are_called(ending, here):
+    pyreadstat = pytest.importorskip("pyreadstat", reason="the extra `files` is not installed")
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"sex": [1, 2] * 60, "ill": [i // 7 % 2 for i in range(120)]})
+    labels = {"sex": {1: "male", 2: "female"}}
+    getattr(pyreadstat, f"write_{ending}")(frame, f"t.{ending}", variable_value_labels=labels)
+    say(
+        "release",
+        f"t.{ending}",
+        *HOW,
+        "--no-untouched",
+        "--out",
+        f"o.{ending}",
+        "--report",
+        "a.json",
+    )
+    keys = {row["key"][0] for row in loaded("a.json")["letters"]["rows"]}
+    assert keys == {"male (1)", "female (2)"}
+
+
 # ---- columns that are not released -------------------------------------------------------
 
 

@@ -277,10 +277,13 @@ def _numeric(values: Sequence[Any]) -> bool:
 # ---- groups ------------------------------------------------------------------------------
 
 
-def counted_letters(audit: Audit, criteria: Sequence[Any]) -> dict[str, Any]:
+def counted_letters(
+    audit: Audit, criteria: Sequence[Any], labels: Mapping[str, Mapping[Any, str]]
+) -> dict[str, Any]:
     """Return every released letter with its records and what it reveals, the worst first.
 
     What it reveals is D(p(w | x̂) ‖ p(w)), to two digits, and of ten records or more alone.
+    ``labels`` has what codes of a column are called.
     """
     ks = [float(c.value) for c in criteria if c.counts_records and c.of_table]
     divergence = implied_bounds(criteria, 0.0, audit.units).get("t")
@@ -299,13 +302,22 @@ def counted_letters(audit: Audit, criteria: Sequence[Any]) -> dict[str, Any]:
         },
         "rows": [
             {
-                "key": [shown(part) for part in _parts(audit.letters[i])],
+                "key": [
+                    _labelled(part, labels.get(name, {}))
+                    for name, part in zip(schema.key, _parts(audit.letters[i]), strict=True)
+                ],
                 "records": int(sizes[i]),
                 "risk": rounded(float(measure.values[i]), COARSE) if sizes[i] >= FEWEST else None,
             }
             for i in [*large, *small]
         ],
     }
+
+
+def _labelled(part: Any, labels: Mapping[Any, str]) -> str:
+    """Return a value as people read it, a code behind what it is called."""
+    called = labels.get(part) if isinstance(part, int | float | str) else None
+    return shown(part) if called is None else f"{called} ({shown(part)})"
 
 
 def _parts(letter: Any) -> tuple[Any, ...]:
