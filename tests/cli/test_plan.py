@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import select
 import shlex
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -313,21 +315,26 @@ def test_a_real_terminal_is_asked(leaves, here):
     )
     ours, theirs = pty.openpty()
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+    def sits_there():
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # which a job in the background ignores
+
     child = subprocess.Popen(
         [sys.executable, "-m", "cvxprivacy", "plan", "t.csv"], cwd=here, env=environment,
         stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
-        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        preexec_fn=sits_there,
     )  # fmt: skip
     os.close(theirs)
     answers = [b"\n", b"sex\n", b"\x03" if leaves else b"none\n", b"\n", b"\n", b"\n"]
     printed = b""
     with suppress(OSError):  # the other end is closed
-        while part := os.read(ours, 4096):
+        while select.select([ours], [], [], 300.0)[0] and (part := os.read(ours, 4096)):
             printed += part
             if answers and printed.endswith(b"]: "):
                 os.write(ours, answers.pop(0))
-    os.close(ours)
-    assert child.wait() == (130 if leaves else 0), printed.decode()
+    os.close(ours)  # who still waits for an answer is hung up on
+    assert child.wait(60) == (130 if leaves else 0), printed.decode()
     assert (b"interrupted" in printed) == leaves
     assert {*here.iterdir()} - {here / "t.csv"} == (
         set() if leaves else {here / "plan.toml", here / "plan.sh"}
