@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cvxprivacy.cli import options as shared
-from cvxprivacy.cli.columns import column_of, columns_of
+from cvxprivacy.cli.columns import column_of, columns_of, folded
 from cvxprivacy.cli.exits import arguments, note_reading, say
 from cvxprivacy.cli.house import House
 from cvxprivacy.cli.outputs import described, refuse_unwritable, write_all
@@ -207,7 +207,7 @@ def _estimated(
 
 def _refuse_other_case(name: str, table: Any) -> None:
     """Refuse a table that lacks a column and has one that differs in case: it is not suppressed."""
-    alike = [n for n in table.header if n.strip().casefold() == name.strip().casefold()]
+    alike = [n for n in table.header if folded(n) == folded(name)]
     if alike and name not in alike:
         problem = f"{table.path.name} has {alike[0]!r}, where the original has {name!r}"
         raise InputError("RELEASED", problem, "call it the same in both tables", value=alike[0])

@@ -16,7 +16,7 @@ from cvxprivacy.cli.exits import note
 from cvxprivacy.errors import InputError
 from cvxprivacy.text import near
 
-__all__ = ["column_of", "columns_of", "leave_out", "refuse_unknown", "remarks_on_dropped"]
+__all__ = ["column_of", "columns_of", "folded", "leave_out", "refuse_unknown", "remarks_on_dropped"]
 
 _MOST = 30  # names that an error lists
 
@@ -42,10 +42,10 @@ def column_of(name: str, header: Sequence[str], option: str, what: str = "column
     """
     if name in header:
         return name
-    wanted = _plain(name)
-    alike = [other for other in header if _plain(other) == wanted]
+    wanted = folded(name)
+    alike = [other for other in header if folded(other) == wanted]
     numbered = [
-        n for n in header if wanted and re.fullmatch(re.escape(wanted) + "#[0-9]+", _plain(n))
+        n for n in header if wanted and re.fullmatch(re.escape(wanted) + "#[0-9]+", folded(n))
     ]
     if len(alike) == 1 and not numbered:
         note(f"{name!r} is taken as the {what} {alike[0]!r}")
@@ -200,5 +200,6 @@ def remarks_on_dropped(opened: Any, schema: Any, row_id: str | None = None) -> l
     return lines
 
 
-def _plain(name: str) -> str:
+def folded(name: str) -> str:
+    """Return a name without what its spellings may differ in: case, and blanks around it."""
     return name.strip().casefold()

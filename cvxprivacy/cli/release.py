@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from cvxprivacy.cli import options as shared
-from cvxprivacy.cli.columns import column_of, columns_of, leave_out, remarks_on_dropped
+from cvxprivacy.cli.columns import column_of, columns_of, folded, leave_out, remarks_on_dropped
 from cvxprivacy.cli.exits import note, note_reading, say
 from cvxprivacy.cli.outputs import refuse_unwritable, write_all
 from cvxprivacy.errors import InputError
@@ -309,8 +309,8 @@ def _refuse_other_spelling(
     for name in gone:
         if name in header:
             continue
-        wanted = {name.strip().casefold(), name.strip().casefold().rpartition("#")[0]} - {""}
-        alike = [n for n in header if n.strip().casefold().partition("#")[0] in wanted]
+        wanted = {folded(name), folded(name).rpartition("#")[0]} - {""}
+        alike = [n for n in header if folded(n).partition("#")[0] in wanted]
         if not {*alike} <= named:
             problem = f"{name!r} was left out of the first table, and here are {', '.join(alike)}"
             raise InputError("--drop", problem, "name those that go, or pass --keep-columns")

@@ -260,9 +260,11 @@ def problem_of(data: Mapping[str, Any], source: DiscreteSource) -> ChannelProble
 def law_criteria(data: Mapping[str, Any], source: DiscreteSource) -> list[dict[str, Any]]:
     """Return the criteria of a problem's data as a law keeps them, with the keys of the data.
 
-    Of a table alone a law is asked nothing where the key has too many cells for a program.
+    Of a table alone a law is asked nothing where the key has too many cells for a program, unless
+    each column is measured by itself.
     """
-    if len(of_table(data)) == len(data["criteria"]) and len(source.x) ** 2 > MOST_ENTRIES:
+    together = "attributes" not in data["distortion"] and len(source.x) ** 2 > MOST_ENTRIES
+    if together and len(of_table(data)) == len(data["criteria"]):
         return []
     return [
         {**rule, "kind": type(stated_criterion(rule).relaxation).__name__}

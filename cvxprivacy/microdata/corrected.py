@@ -10,7 +10,7 @@ All arrays are of shape (contexts, letters, …), where letters are whatever is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -135,12 +135,16 @@ class Released:
             weights = weights_of_outputs(k, 1 / np.sqrt(max(counts.sum(), 2.0)))[0]
             self.blocks.append(_Block(of_block, at, k, weights))
 
+    def _places(self) -> Iterator[tuple[_Block, Any, Any]]:
+        """Yield each block with where its original letters are, and its released ones."""
+        for block in self.blocks:
+            before, after = (np.ix_(block.contexts, at) for at in (block.rows, self.columns))
+            yield block, before, after
+
     def _through(self, values: Numbers, *, forth: bool) -> Numbers:
         """Return K g, or A f."""
         out = np.zeros_like(values)
-        for block in self.blocks:
-            before = np.ix_(block.contexts, block.rows)
-            after = np.ix_(block.contexts, self.columns)
+        for block, before, after in self._places():
             if forth:
                 out[before] = _product(block.k, values[after])
             else:
@@ -167,17 +171,15 @@ class Released:
     def released(self, counts: Numbers) -> Numbers:
         """Return the expected counts of released letters."""
         out = np.zeros_like(counts)
-        for block in self.blocks:
-            at = np.ix_(block.contexts, self.columns)
-            out[at] = counts[np.ix_(block.contexts, block.rows)] @ block.k
+        for block, before, after in self._places():
+            out[after] = counts[before] @ block.k
         return out
 
     def estimated(self, counts: Numbers) -> Numbers:
         """Return the original counts that released ones are corrected to."""
         out = np.zeros_like(counts)
-        for block in self.blocks:
-            at = np.ix_(block.contexts, block.rows)
-            out[at] = counts[np.ix_(block.contexts, self.columns)] @ block.a
+        for block, before, after in self._places():
+            out[before] = counts[after] @ block.a
         return out
 
     def kept(self, counts: Numbers) -> float:

@@ -136,13 +136,13 @@ class ChannelProof(ChannelData):
         ]
         least = arb(0)
         beside = slopes or auxiliaries or any(self.boxes.values())
-        if not beside and len(priced) == 1 and _uniform(lam := priced[0][1]):  # no place matters
-            cost = self.cost(priced[0][0])
-            for letters in self.blocks:
-                table = [[c * lam[0] for c in row] for row in cost.different(letters)]
-                least += self._least(table, letters)
-            return arb(0), least
+        alone = not beside and len(priced) == 1 and _uniform(priced[0][1])  # no place matters
         for at, letters in enumerate(self.blocks) if beside or priced else []:  # else all cost 0
+            if alone:
+                term, (level, *_) = priced[0]
+                costs = self.cost(term).different(letters)
+                least += self._least([[c * level for c in row] for row in costs], letters)
+                continue
             g = arb_mat(len(letters), self.m)  # (C5), of a block of letters
             for blocks, slope in slopes:
                 g += blocks[at].transpose() * slope  # the product of (C19), by FLINT

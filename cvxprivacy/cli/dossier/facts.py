@@ -38,7 +38,15 @@ if TYPE_CHECKING:
     from cvxprivacy.release.channel import Channel
     from cvxprivacy.results.solution import Solution
 
-__all__ = ["SCHEMA", "audit_facts", "dossier_of", "files_of", "release_facts", "statement_rows"]
+__all__ = [
+    "SCHEMA",
+    "audit_facts",
+    "dossier_of",
+    "files_of",
+    "program_facts",
+    "release_facts",
+    "statement_rows",
+]
 
 SCHEMA = "cvxprivacy dossier 2"
 SIGNATURES = ("Prepared by", "Approved by the disclosure board")
@@ -263,6 +271,17 @@ def _program(
     if getattr(problem, "prior", "source") == "any":
         r = f"the law of {x} that is least far from what each value of {w} is released as"
         symbols.append({"symbol": "r", "meaning": r})
+    return program_facts(problem, solution, symbols, minimised, weights)
+
+
+def program_facts(
+    problem: Any, solution: Solution, symbols: Sequence[Mapping[str, str]],
+    minimised: tuple[str, str], weights: Mapping[str, float],
+) -> Facts:  # fmt: skip
+    """Return a program in mathematics with the meaning of its symbols, and its optimum.
+
+    ``minimised`` is what is, in words, and its unit.
+    """
     return {
         "formulation": type(problem).__name__,
         "statement": solution.statement,

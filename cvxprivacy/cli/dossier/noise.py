@@ -13,11 +13,10 @@ import numpy as np
 
 from cvxprivacy.cli.dossier import first, provenance, tradeoff, words
 from cvxprivacy.cli.dossier.board import check_facts, release_verdict
-from cvxprivacy.cli.dossier.facts import dossier_of, files_of, statement_rows
+from cvxprivacy.cli.dossier.facts import dossier_of, files_of, program_facts
 from cvxprivacy.cli.dossier.provenance import Asked, Facts, Kept, input_facts, verification
 from cvxprivacy.cli.dossier.secrecy import Guard, file_name
 from cvxprivacy.cli.dossier.tables import Pairs, changed
-from cvxprivacy.cli.dossier.words import rounded
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.microdata.check import Check
 from cvxprivacy.microdata.released_law import RANDOMISATION, clearly
@@ -237,20 +236,5 @@ def _program(
         r"\hat X": f"the released {x}",
         r"\Sigma": r"the covariance of the errors",
     }
-    return {
-        "designed": False,
-        "formulation": type(problem).__name__,
-        "statement": solution.statement,
-        "rows": statement_rows(problem.latex),
-        "symbols": [{"symbol": symbol, "meaning": text} for symbol, text in meanings.items()],
-        "status": solution.status,
-        "minimised": minimised[0],
-        "unit": minimised[1],
-        "lower": rounded(solution.lower, 12),
-        "upper": rounded(solution.upper, 12),
-        "gap": rounded(solution.gap, 3),
-        "terms": [
-            {"name": name, "words": words.quantity(name), "value": rounded(float(term))}
-            for name, term in solution.terms.items()
-        ],
-    }
+    symbols = [{"symbol": symbol, "meaning": text} for symbol, text in meanings.items()]
+    return {"designed": False, **program_facts(problem, solution, symbols, minimised, {})}

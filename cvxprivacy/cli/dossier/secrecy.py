@@ -14,6 +14,8 @@ from typing import Any
 
 import click
 
+from cvxprivacy.cli.columns import folded
+
 __all__ = ["KEPT_OUT", "Guard", "file_name", "guard_of", "typed_command"]
 
 KEPT_OUT = "(kept out)"
@@ -152,7 +154,7 @@ def _value(option: str, value: str, sensitive: set[str]) -> str:
         pairs = []
         for name, _sign, typed in (part.rpartition("=") for part in parts):
             shown = file_name(typed) if option in _MAPPED else typed
-            hidden = name.strip().casefold() in {other.casefold() for other in sensitive}
+            hidden = folded(name) in map(folded, sensitive)
             pairs.append(f"{name}={KEPT_OUT if hidden else shown}")
         return _quoted(",".join(pairs))
     return _quoted(value) if option in _SHOWN else KEPT_OUT
