@@ -93,7 +93,6 @@ def test_a_room_imports_only_from_those_above_it_and_none_in_a_circle():
     list(TopologicalSorter(graph).static_order())  # raises CycleError, which names the circle
 
 
-@pytest.mark.long
 def test_the_verifier_needs_only_the_standard_library_and_flint():
     siblings = {path.stem for path in VERIFIER.glob("*.py")}
     for path in VERIFIER.glob("*.py"):
@@ -236,7 +235,6 @@ def test_names_say_what_things_are():
             assert not banned, f"{dotted(path)}: {name} of {owner or 'the module'}"
 
 
-@pytest.mark.long
 def test_names_in_tests_say_what_things_are():
     for path in sorted((ROOT / "tests").rglob("*.py")):
         names = {name for _, name in identifiers(ast.parse(path.read_text(encoding="utf-8")))}

@@ -353,11 +353,11 @@ def test_a_board_reads_what_codes_are_called(ending, here):
 def test_columns_are_left_out_in_every_format(ending, here):
     """All others are as they are without --drop; a second table is released alike."""
     name = written(ending)
-    say("release", name, *HOW, "--out", f"whole.{ending}")
+    say("release", name, *HOW, "--out", f"entire.{ending}")
     document = report("release", name, *HOW, "--drop", "note,id", "--out", f"o.{ending}",
                       "--channel", "c.json", "--report", "b.json")  # fmt: skip
-    whole, after = lines_of(f"whole.{ending}"), lines_of(f"o.{ending}")
-    assert after == [[row[1], row[2], row[3]] for row in whole]
+    entire, after = lines_of(f"entire.{ending}"), lines_of(f"o.{ending}")
+    assert after == [[row[1], row[2], row[3]] for row in entire]
     assert document["columns_dropped"] == ["id", "note"]
     assert "not in the released table: id, note" in document["notes"]
     assert [leak["column"] for leak in document["untouched"]] == ["age"]
@@ -373,28 +373,28 @@ def test_columns_are_left_out_in_every_format(ending, here):
     assert "not in the released table: id, note" in text
     assert lines_of(f"a.{ending}") == after
     say("apply", "c.json", name, "--seed", 5, "--keep-columns", "NOTE", "--out", f"n.{ending}")
-    assert lines_of(f"n.{ending}") == [[row[1], row[3], row[4]] for row in whole]
+    assert lines_of(f"n.{ending}") == [[row[1], row[3], row[4]] for row in entire]
     say("apply", "c.json", name, "--seed", 5, "--drop", "age", "--out", f"d.{ending}")
-    assert lines_of(f"d.{ending}") == [[row[1], row[3]] for row in whole]  # and what was before
+    assert lines_of(f"d.{ending}") == [[row[1], row[3]] for row in entire]  # and what was before
 
 
 @pytest.mark.parametrize("title", ["Note", " note", "note,note"])
 def test_what_was_left_out_does_not_come_back_by_another_spelling(title, here):
     name = written("csv")
     say("release", name, *HOW, "--drop", "note", "--out", "o.csv", "--channel", "c.json")
-    head, rest = Path(name).read_text(encoding="utf-8").split("\n", 1)
+    head, body = Path(name).read_text(encoding="utf-8").split("\n", 1)
     assert "note" in head.split(",")
     again, more = ",".join(n if n != "note" else title for n in head.split(",")), ""
     if "," in title:
         more = ",x"
-    lines = [f"{line}{more}" for line in rest.splitlines()]
+    lines = [f"{line}{more}" for line in body.splitlines()]
     write("next.csv", "\n".join([again, *lines]) + "\n")
     how = ("apply", "c.json", "next.csv", "--seed", 5, "--out", "n.csv")
     refused(*how, pieces=["--drop: 'note' was left out of the first table"])
     assert not Path("n.csv").exists()
-    write("less.csv", "\n".join([head.replace("note", "fullname"), *rest.splitlines()]) + "\n")
-    said = say("apply", "c.json", "less.csv", "--seed", 5, "--out", "l.csv")
-    assert "'note', left out of the first table, is not here" in said.out + said.err
+    write("less.csv", "\n".join([head.replace("note", "fullname"), *body.splitlines()]) + "\n")
+    answer = say("apply", "c.json", "less.csv", "--seed", 5, "--out", "l.csv")
+    assert "'note', left out of the first table, is not here" in answer.out + answer.err
 
 
 def test_a_header_without_a_column_is_no_comment(here):
@@ -448,9 +448,9 @@ def test_the_confidential_column_may_be_left_out(ending, here):
     document = report("release", name, *HOW, "--drop", "ill", *outputs)
     assert [note for note in document["notes"] if note.startswith("ill is confidential and not")]
     assert "ill" not in lines_of(f"o.{ending}")[0]
-    whole = report("release", name, *HOW, "--out", f"w.{ending}", "--report", "w.json")
-    assert document["lower"] == whole["lower"]
-    assert document["checks"] == whole["checks"]
+    entire = report("release", name, *HOW, "--out", f"w.{ending}", "--report", "w.json")
+    assert document["lower"] == entire["lower"]
+    assert document["checks"] == entire["checks"]
     mine, theirs = loaded("b.json"), loaded("w.json")
     for section in ("letters", "measures", "changed", "loss"):
         assert mine[section] == theirs[section], section

@@ -129,9 +129,9 @@ def test_the_first_page_is_counted(made, facts):
     assert f"{facts['changed']['any']['records']} records of 300 (" in lines
     assert "ill stands in the file as it is" in lines
     assert "2 other columns" in lines
-    whole = hashlib.sha256((made / "o.csv").read_bytes()).hexdigest()
+    digest = hashlib.sha256((made / "o.csv").read_bytes()).hexdigest()
     assert facts["files"] == {
-        "released": {"name": "o.csv", "sha256": whole},
+        "released": {"name": "o.csv", "sha256": digest},
         "leaves": facts["verdict"]["may_be_released"],
         "stay": [
             "t.csv (the original)",
@@ -142,7 +142,7 @@ def test_the_first_page_is_counted(made, facts):
         ],
     }
     page = (made / "a.html").read_text("utf-8")
-    assert page.index(whole) < page.index("<h2>")  # on the first page
+    assert page.index(digest) < page.index("<h2>")  # on the first page
 
 
 def test_nobody_signs_what_must_not_be_released(facts):

@@ -65,8 +65,8 @@ def test_what_is_written_by_options_runs_unchanged(here):
     solved = report("solve", "an office's/my plan.toml")
     away = here / "elsewhere"
     away.mkdir()
-    said = ran(here / "an office's" / "my plan.sh", away)
-    assert "risk after" in said
+    answer = ran(here / "an office's" / "my plan.sh", away)
+    assert "risk after" in answer
     assert [*away.iterdir()] == []
     released = rows("an office's/what leaves.csv")
     assert len(released) == 300
