@@ -203,7 +203,7 @@ class ChannelTask(Task):
                 self.report(words)
                 prover.offer_dual(dual)
                 prover.offer_channel(channel)
-                if self.sharp:
+                if self.sharp or self.watch.stopped:
                     return True
         with np.errstate(all="ignore"):
             failure = _follow(_points(self), self._taken)

@@ -54,6 +54,64 @@ def test_the_optimum_is_that_of_the_central_path(name, seed, monkeypatch):
     assert ways.count("HiGHS, entry by entry") >= 1
 
 
+@pytest.mark.parametrize("seed", some_at_length(range(20), 2))
+@pytest.mark.parametrize("name", MEASURES)
+def test_entries_that_pay_are_generated(name, seed, monkeypatch):
+    """From one entry of a letter, and one more of each in a round, to the optimum of all."""
+    stated = list(problems(MEASURES[name], seed))
+    enclosures = [problem.solve(accuracy="high") for problem in stated]
+    monkeypatch.setattr(entry_rows, "_ALL", 0)
+    monkeypatch.setattr(entry_rows, "_CHEAPEST", 1)
+    monkeypatch.setattr(entry_rows, "_MORE", 1)
+    logs = []
+    for problem, at_once in zip(stated, enclosures, strict=True):
+        grown = problem.at().solve(accuracy="high")
+        assert grown.status == "certified"
+        assert grown.lower <= at_once.upper
+        assert at_once.lower <= grown.upper
+        logs += grown.log
+    rounds = [int(log.split()[4]) for log in logs if log.startswith("HiGHS, entry by entry")]
+    assert max(rounds) > 1
+
+
+def test_where_the_first_entries_allow_no_release_all_are_taken(monkeypatch):
+    source, d = letters(0)
+    rules = [cpv.PreserveMarginal(), cpv.LeakageCap(0.001, leakage=MEASURES["variation"])]
+    problem = cpv.MinimumDistortion(source, d, rules)
+    at_once = problem.solve()
+    monkeypatch.setattr(entry_rows, "_ALL", 0)
+    monkeypatch.setattr(entry_rows, "_CHEAPEST", 1)
+    grown = problem.at().solve()
+    assert "HiGHS, entry by entry: 2 rounds" in grown.log[0]
+    assert grown.status == "certified"
+    assert grown.lower <= at_once.upper
+    assert at_once.lower <= grown.upper
+
+
+def test_out_of_time_the_last_round_is_what_is_proved(monkeypatch):
+    """A clock that stops after two rounds: both ends are there, and no path is begun."""
+    source, d = letters(2)
+    monkeypatch.setattr(entry_rows, "_ALL", 0)
+    monkeypatch.setattr(entry_rows, "_CHEAPEST", 1)
+    monkeypatch.setattr(entry_rows, "_MORE", 1)
+    best = cpv.PrivacyDistortion(source, d, 0.6, leakage=MEASURES["variation"])
+    optimum, solve, calls = best.solve(), entry_rows.IntegerProgram.solve, []
+
+    def out_of_time(program, watch, **options):
+        calls.append(watch)
+        if len(calls) > 2:
+            watch.interrupted = True
+        return solve(program, watch, **options)
+
+    monkeypatch.setattr(entry_rows.IntegerProgram, "solve", out_of_time)
+    with pytest.warns(UserWarning, match="interrupted"):
+        stopped = best.at().solve()
+    assert len(calls) == 3
+    assert optimum.lower - 1e-9 <= stopped.upper <= 1
+    assert stopped.lower <= optimum.upper
+    assert not any("central path" in line for line in stopped.log)
+
+
 def test_other_measures_and_other_letters_go_their_way():
     source, d = letters(0)
     ground = cpv.leakage.EarthMover(1.0 - np.eye(N))

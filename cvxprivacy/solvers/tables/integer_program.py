@@ -72,6 +72,19 @@ class IntegerProgram:
         )  # fmt: skip
         return first
 
+    def add_rows(self, low: FloatArray, high: FloatArray, entries: Any) -> None:
+        """Add rows.
+
+        Parameters
+        ----------
+        low, high : ndarray, shape (rows,)
+        entries : sparse array, shape (rows, columns)
+            Their coefficients in the columns that there are.
+        """
+        table = entries.tocsr()
+        starts, places = table.indptr[:-1].astype(np.int32), table.indices.astype(np.int32)
+        self.solver.addRows(len(low), low, high, len(places), starts, places, table.data)
+
     def add_row(self, low: float, high: float, places: Any, values: Any) -> int:
         """Add a row, and return its number."""
         there = np.flatnonzero(values)
