@@ -19,6 +19,9 @@ from cvxprivacy.typing import Solution
 LETTERS = 1_000_000
 
 
+OTHERS = {"Pareto", "Zipf", "counts", "wide"}  # -m long
+
+
 def laws() -> dict[str, np.ndarray]:
     """A law whose sum is rounded, one that falls, ties, and letters of all sizes."""
     rng = np.random.default_rng(0)
@@ -38,7 +41,9 @@ def seconds(function) -> float:
     return time.perf_counter() - start
 
 
-@pytest.mark.parametrize("name", laws())
+@pytest.mark.parametrize(
+    "name", ["uniform", *(pytest.param(name, marks=pytest.mark.long) for name in sorted(OTHERS))]
+)
 def test_a_million_letters(benchmark, name):
     p = laws()[name]
 
