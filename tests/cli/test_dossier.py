@@ -242,8 +242,8 @@ def test_what_is_lost_is_that_of_the_file_and_its_channel(here):
     before, after = (pd.read_csv(name) for name in ("t.csv", "o.csv"))
     figures = cpv.quality(before, after, cpv.Channel.load("c.json"))
     lost = loaded("a.json")["quality"]
-    assert lost["told"] == pytest.approx(figures.information)
-    assert lost["pram_told"] == pytest.approx(figures.pram_information)
+    assert lost["information"] == pytest.approx(figures.information)
+    assert lost["pram_information"] == pytest.approx(figures.pram_information)
     for row in lost["rows"]:
         each = figures.summary[row["kind"]]
         assert row == {"kind": row["kind"], **{name: each[name] for name in row if name != "kind"}}

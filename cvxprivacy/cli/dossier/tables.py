@@ -160,8 +160,8 @@ def quality_of(before: Any, after: Any, channel: Channel) -> dict[str, Any] | No
              "pram_standard_error")  # fmt: skip
     return {
         "changed": figures.changed,
-        "told": figures.information,
-        "pram_told": figures.pram_information,
+        "information": figures.information,
+        "pram_information": figures.pram_information,
         "rows": [
             {"kind": kind, **{name: each[name] for name in names}}
             for kind, each in figures.summary.items()
