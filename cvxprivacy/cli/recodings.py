@@ -189,7 +189,7 @@ def chosen(
     roles = [name for role in ("sensitive", "key") for name in arguments[role]]
     columns = [*roles, *([arguments["weights"]] if arguments.get("weights") else [])]
     refuse_unknown("--key", columns, opened.header)
-    frame = opened.frame(columns, binned=list(arguments.get("bins") or ()))
+    frame = opened.frame(columns, binned=arguments.get("bins") or {}, dates=True)
     choice = recoded_key(frame, cells=cells, hierarchies=free, **arguments)
     more = {"bins": choice.bins, "level": choice.levels, "groups": choice.top}
     recodings = {key: {**(counting.get(key) or {}), **new} for key, new in more.items()}
@@ -253,8 +253,10 @@ def options_of(choice: KeyRecoding) -> list[str]:
     return [f"{option} {shlex.quote(text)}" for option, text in typed]
 
 
-def bins_text(name: str, edges: Sequence[float]) -> str:
+def bins_text(name: str, edges: Sequence[float] | str) -> str:
     """Return intervals as ``--bins`` takes them."""
     from cvxprivacy.tables.bins import short
 
+    if isinstance(edges, str):
+        return f"{name}={edges}"
     return f"{name}={':'.join(str(e) if math.isinf(e) else short(e) for e in edges)}"

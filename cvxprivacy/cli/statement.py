@@ -72,7 +72,7 @@ def source_of(
     for role, names in roles.items():
         refuse_unknown(role, names, opened.header)
     columns = [name for group in roles.values() for name in group]
-    binned = list(counting.get("bins") or ())
+    binned = counting.get("bins") or {}
     read = list(dict.fromkeys([*columns, *([] if also is None else [also])]))
     if all_columns:
         read = [name for name in opened.header if name in read or name not in opened.dropped]

@@ -199,7 +199,7 @@ def _recounted(
     first: list[str] = []
     for opened in copies(table, schema.reading, reading, names):
         try:
-            problems = recount(document, opened.frame(names, binned=list(schema.bins)), part)
+            problems = recount(document, opened.frame(names, binned=schema.bins), part)
         except InputError as error:
             problems = [f"{error.problem}; {error.remedy}"]
         if not problems:

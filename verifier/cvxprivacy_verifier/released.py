@@ -26,6 +26,7 @@ __all__ = ["Recount", "recounted"]
 
 BITS = 4096  # of a ball that is to tell a sum from zero; one that it cannot tell is taken for zero
 _W, _X, _Y = range(3)  # places in a cell
+_UNITS = {"month": 1, "quarter": 3, "year": 12, "decade": 120}  # months
 NEAR = 1e-9  # what a figure of the report may be off: it is a sum of floats
 
 Law = list[tuple[Fraction, Fraction]]  # p(w | x̂) and p(w), W in order
@@ -269,6 +270,24 @@ def _reader(name: str, coding: Mapping[str, Any]) -> Callable[[str, bool], Any]:
             raise ValueError(f"{cell!r} of {name!r} is in no band")
         return place
 
+    def period(cell: str, released: bool) -> int:
+        unit: str = bands[name]
+        months = _UNITS.get(unit) or 12 * int(unit.removesuffix("years"))
+        if not released:
+            order = reading.get("dates", {}).get(name, "year-month-day")
+            digits = re.findall("[0-9]+", cell)
+            if order == "yearmonthday":
+                order, digits = "year-month", [cell.strip()[:4], cell.strip()[4:6]]
+            parts = dict(zip(re.split("[-/.]", order), map(int, digits), strict=False))
+            return (12 * parts["year"] + parts.get("month", 1) - 1) // months
+        match = re.fullmatch("([0-9]{4})(?:-([0-9]{2})|-Q([1-4])|-([0-9]{4,5}))?", cell)
+        year, month, quarter, last = (int(n or 0) for n in (match.groups() if match else [0] * 4))
+        first = 12 * year + (month - 1 if month else 3 * (quarter - 1) if quarter else 0)
+        length = 1 if month else 3 if quarter else 12 * (last - year + 1 if last else 1)
+        if match is None or length != months or first % months:
+            raise ValueError(f"{cell!r} of {name!r} is released, which is no {unit}")
+        return first // months
+
     def group(cell: str, released: bool) -> int:
         values, other = groups[name]
         labels = [*map(str, dict.fromkeys([*values.values(), other]))]
@@ -276,6 +295,7 @@ def _reader(name: str, coding: Mapping[str, Any]) -> Callable[[str, bool], Any]:
         return labels.index(cell if released else str(values.get(text, other)))
 
     read = band if name in bands else group if name in groups else plain
+    read = period if isinstance(bands.get(name), str) else read
     return lambda cell, released: None if cell in gaps else read(cell, released)
 
 
