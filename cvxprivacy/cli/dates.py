@@ -97,9 +97,10 @@ def dates_of(
     spelled = {how: as_dates(cells, how) for how in SPELLINGS}
     most = max(spelled, key=lambda how: sum(day is not None for day in spelled[how].values()))
     cell = next(cell for cell, day in spelled[most].items() if day is None)
+    what = "a year alone" if in_years([cell]) else "no date"
     like = f", as {most} is" if any(spelled[most].values()) else ""
     remedy = f"mend it, or name it as missing (--na); else {_REMEDY}"
-    raise InputError("bins", f"{cell!r}, which is no date{like}", remedy, value=cell)
+    raise InputError("bins", f"{cell!r}, which is {what}{like}", remedy, value=cell)
 
 
 def is_dated(cells: Iterable[str]) -> bool:

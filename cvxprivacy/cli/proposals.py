@@ -56,11 +56,17 @@ class ColumnFacts:
     values: int
     missing: int
     records: int
+    dates: bool = False
+
+    @property
+    def ordered(self) -> bool:
+        """Whether it can be cut into intervals."""
+        return self.numbers or self.dates
 
     @property
     def names_records(self) -> bool:
         """Whether fewer than two records share a text of it, on average."""
-        return not self.numbers and 2 * self.values > self.records
+        return not self.ordered and 2 * self.values > self.records
 
     @property
     def telling(self) -> bool:
@@ -70,7 +76,8 @@ class ColumnFacts:
     @property
     def kind(self) -> str:
         """What it holds, in a word."""
-        return "numbers" if self.numbers else "text" if self.values else "nothing to compare"
+        kinds = {"numbers": self.numbers, "dates": self.dates, "text": self.values > 0}
+        return next((kind for kind, is_so in kinds.items() if is_so), "nothing to compare")
 
 
 def facts_of(frame: Any) -> list[ColumnFacts]:
@@ -89,7 +96,8 @@ def facts_of(frame: Any) -> list[ColumnFacts]:
     for name in types.names():
         values, missing = facts.get(name, (0, 0))
         present = values - (missing > 0)
-        columns.append(ColumnFacts(name, types[name].is_numeric(), present, missing, records))
+        numeric, dates = types[name].is_numeric(), types[name] in (nw.Date, nw.Datetime)
+        columns.append(ColumnFacts(name, numeric, present, missing, records, dates))
     return columns
 
 
@@ -164,7 +172,7 @@ def distortions(source: DiscreteSource, columns: Mapping[str, ColumnFacts]) -> l
     """Return how changes are measured, as ``--distortion`` takes it; nothing for the usual."""
     assert source.schema is not None
     key, ordered = source.schema.key, {*source.schema.bins}
-    kinds = {n: "ordinal" if n in ordered or columns[n].numbers else "hamming" for n in key}
+    kinds = {n: "ordinal" if n in ordered or columns[n].ordered else "hamming" for n in key}
     return [f"{n}={kind}" for n, kind in kinds.items()] if "ordinal" in kinds.values() else []
 
 

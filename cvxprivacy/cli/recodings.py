@@ -201,15 +201,15 @@ def recoded(
     counting: Mapping[str, Any], schema: TableSchema, choice: KeyRecoding | None
 ) -> dict[str, Any]:
     """Return what a report says of recodings that were settled from the data; nothing if none."""
-    from cvxprivacy.tables.bins import quantiles_in
+    from cvxprivacy.tables.bins import Bins, quantiles_in
 
+    specs = counting.get("bins") or {}
     quantiles = {
-        name: list(schema.bins[name].edges)
-        for name, spec in (counting.get("bins") or {}).items()
-        if quantiles_in(spec) is not None
+        name: list(bins.edges)
+        for name, bins in schema.bins.items()
+        if isinstance(bins, Bins) and quantiles_in(specs.get(name)) is not None
     }
     facts: dict[str, Any] = {"quantiles": quantiles} if quantiles else {}
-    specs = counting.get("bins") or {}
     if exact := [name for name in schema.key if str(specs.get(name)).endswith(":exact")]:
         facts["exact"] = exact
     if choice is None:

@@ -5,10 +5,11 @@ r"""A key recoded to few cells: intervals, levels and most frequent values, chos
        \text{at most } n \text{ observed cells of } X̃ = (X̃_1, …, X̃_m)
 
 Each column has a chain of recodings, from coarse to fine: of a number the best intervals by
-dynamic programming, 1, 2, … of them; of dates decades, five years, years, quarters, months and days;
-of a hierarchy its levels; of any other column its 1, 2, … most frequent values and the rest.  The number of groups is allotted to the columns greedily, by
-information gained per cell added, from the coarsest key on; then columns give way to each other
-as long as that gains, and the intervals are cut anew for what the other columns tell already.
+dynamic programming, 1, 2, … of them; of dates centuries, decades, years, quarters, months, days; of
+a hierarchy its levels; of any other column its 1, 2, … most frequent values and the rest.  The
+number of groups is allotted to the columns greedily, by information gained per cell added, from the
+coarsest key on; then columns give way to each other as long as that gains, and the intervals are
+cut anew for what the other columns tell already.
 It is a local search of a few rounds: a better key of as many cells may be there.
 """
 
@@ -42,7 +43,9 @@ __all__ = ["FINEST", "KeyRecoding", "recoded_key"]
 FINEST = 200  # intervals of equal counts that a number of more values is cut into first
 STEPS = (1, 2, 4, 8, 16, 32, 64, 128)  # along a chain
 ROUNDS = 4
-_PERIODS = ("decade", "5years", "year", "quarter", "month")  # of dates, from coarse to fine
+_PERIODS = (  # of dates, from coarse to fine
+    "100years", "50years", "20years", "decade", "5years", "year", "quarter", "month",
+)  # fmt: skip
 LEAST = 1e-12  # nats: what two sums of floats may be apart
 MOST_TERMS = 2e8  # of intervals that are cut anew, given the other columns
 
@@ -450,7 +453,7 @@ def intervals_of(
     table = np.bincount(flat, search.masses, cells).astype(float)
     table = table.reshape(-1, size, len(levels))[:, :, :present]
     bins = schema.bins.get(name)
-    low = {} if bins is None else dict(zip(bins.labels, bins.edges, strict=False))
+    low = dict(zip(bins.labels, bins.edges, strict=False)) if isinstance(bins, Bins) else {}
     starts = [float(low.get(v, v)) for v in levels[:present]]
     chain = []
     for edges in cuts_by_number(_gains(table), min(present, search.most)) if present else ():

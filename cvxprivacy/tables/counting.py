@@ -223,8 +223,8 @@ def _check_cells(
             if levels > most:
                 problem = f"column {name!r} has {levels:,} different values"
                 remedy = (
-                    "give it bins (a width, or edges; of dates a unit, such as year) if it is a number "
-                    "or a date, groups= if it is not, or "
+                    "give it bins (a width, or edges; of dates a unit, such as year) if it is a "
+                    "number or a date, groups= if it is not, or "
                 )
                 remedy += "leave it out; what is recoded later is counted by "
                 remedy += f"DiscreteSource.from_table(…, most={levels})"
@@ -258,10 +258,11 @@ def natural_order(
     Bins, numbers, dates and ordered categories have one; text has not.  Groups are in the order
     in which they were stated.
     """
-    if isinstance(schema.bins.get(name), Periods):
+    recoding = schema.bins.get(name) or schema.groups.get(name)
+    if isinstance(recoding, Periods):
         return sorted({*values} - {None})
-    if name in schema.bins or name in schema.groups:
-        return list((schema.bins.get(name) or schema.groups[name]).labels)
+    if recoding is not None:
+        return list(recoding.labels)
     dtype = as_narwhals(frame).lazy().collect_schema()[name]
     if dtype.is_numeric() or dtype.is_temporal():
         return sorted(set(values) - {None})

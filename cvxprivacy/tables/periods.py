@@ -124,9 +124,10 @@ class Periods:
         """Return the number of the month of a date."""
         if isinstance(value, date):
             return 12 * value.year + value.month - 1
+        text = value
         if isinstance(value, int | float) and _FIRST <= value < 10_000 and value == int(value):
-            value = str(int(value))
-        match = _ISO.fullmatch(value) if isinstance(value, str) else None
+            text = str(int(value))
+        match = _ISO.fullmatch(text) if isinstance(text, str) else None
         if match is None:
             raise InputError("bins", f"{value!r} is no date", _REMEDY, value=value)
         year, month, day = (int(part or 0) for part in match.groups())

@@ -23,7 +23,7 @@ from cvxprivacy.tables.engines import (
     whole_records,
 )
 from cvxprivacy.tables.groups import Groups, groups_of
-from cvxprivacy.tables.periods import Periods, is_unit, periods_of
+from cvxprivacy.tables.periods import Periods, periods_of
 from cvxprivacy.tables.values import value_counts
 from cvxprivacy.validation import one_of, present
 
@@ -44,8 +44,9 @@ class TableSchema:
         Columns of Z, side information of the user.
     weights : column name, optional
         Survey weights, nonnegative.
-    bins : mapping of column to Bins or Periods
-        How columns of numbers are cut, and dates put into calendar intervals.
+    bins : mapping of column to Bins, Periods or text
+        How columns of numbers are cut, and dates put into calendar intervals, which their name is
+        enough for: ``"year"``.
     missing : {"refuse", "level", "drop"}
         A missing value is an error, is a letter (``None``), or leaves its record uncounted.
     reading : mapping
@@ -82,6 +83,8 @@ class TableSchema:
     earlier: int = 0
 
     def __post_init__(self) -> None:
+        calendar = {name: periods_of(spec) or spec for name, spec in self.bins.items()}
+        object.__setattr__(self, "bins", calendar)
         for name in ("key", "sensitive", "side", "bins", "reading", "groups"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
         one_of(self.missing, "missing", "refuse", "level", "drop")
@@ -289,8 +292,12 @@ class TableSchema:
             "side": list(self.side),
             "weights": self.weights,
             "bins": [
-                [name, bins.unit if isinstance(bins, Periods)
-                 else [e if math.isfinite(e) else str(e) for e in bins.edges]]
+                [
+                    name,
+                    bins.unit
+                    if isinstance(bins, Periods)
+                    else [e if math.isfinite(e) else str(e) for e in bins.edges],
+                ]
                 for name, bins in self.bins.items()
             ],
             **({"groups": groups} if groups else {}),
@@ -322,7 +329,9 @@ class TableSchema:
             **{role: tuple(group) for role, group in names.items()},
             weights=data["weights"],
             bins={
-                name: Periods(edges) if is_unit(edges) else Bins(tuple(float(e) for e in edges))
+                name: Periods(edges)
+                if isinstance(edges, str)
+                else Bins(tuple(float(e) for e in edges))
                 for name, edges in data["bins"]
             },
             missing=data["missing"],

@@ -152,9 +152,10 @@ def _schemas(
     released_schema = _schema(released, schema.sensitive, kept, specs, schema.missing, grouped)
     both = dict(schema.bins)
     for column, spec in specs.items():
-        if isinstance(both[column], Periods):
+        edges = [b.edges for b in (schema.bins[column], released_schema.bins[column])
+                 if isinstance(b, Bins)]  # fmt: skip
+        if not edges:  # calendar intervals, which are the same for every table
             continue
-        edges = [of.bins[column].edges for of in (schema, released_schema)]
         least, most = min(e[0] for e in edges), max(e[-2] for e in edges)
         both[column] = bins_of(column, spec, least, most)
     gone = [name for name in schema.key if name not in kept]
