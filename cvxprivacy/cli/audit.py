@@ -34,7 +34,7 @@ __all__ = ["audit"]
     help="Several confidential columns each by itself; otherwise W is their combination.",
 )
 @shared.key("that an intruder may know; those that RELEASED lacks are suppressed.")
-@shared.bins("In RELEASED only a column of numbers is binned.")
+@shared.bins("In RELEASED only a column of numbers or dates is binned.")
 @shared.recoded
 @shared.criterion(
     "NAME=NUMBER",
