@@ -281,6 +281,7 @@ def criteria_of(texts: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
     for text in texts:
         name, _sign, value = text.partition("=")
         value, _sign, measure = value.partition(":")
+        name, colon, number = name.partition(":")
         try:
             name = named(name, "--criterion", dict.fromkeys(parameters, ()), "criterion")
         except InputError as error:
@@ -288,6 +289,9 @@ def criteria_of(texts: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
             if not near(name, parameters):
                 remedy += ", or `cvxprivacy solve` for others"
             raise InputError("--criterion", f"{name!r} is unknown", remedy, value=name) from None
+        if colon:  # KAnonymity:5, as measures are written
+            meant = f"{name}={number or 'NUMBER'}" if parameters[name] else name
+            raise InputError("--criterion", f"{text!r}", f"did you mean {meant}?", value=text)
         remedy = f"write {name}=NUMBER" if parameters[name] else f"write {name}"
         if bool(parameters[name]) != bool(value):
             raise InputError("--criterion", f"{text!r}", remedy, value=text)

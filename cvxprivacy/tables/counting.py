@@ -212,13 +212,21 @@ def _check_cells(
     """Refuse no records, missing values, values outside the bins, and too many of them."""
     if not records.sum():
         raise InputError("frame", "no records", "pass a table with at least one row")
-    for argument in ("sensitive", "key", "side"):
+    roles = ("sensitive", "key", "side")
+    gaps = [
+        (role, name, missing)
+        for role in roles
+        for name in (getattr(schema, role) if schema.missing == "refuse" else ())
+        if (missing := records[[v is None for v in values[name]]].sum())
+    ]
+    if gaps:
+        first, column, missing = gaps[0]
+        others = [f", {n:,} in {name!r}" + f" ({role})" * (role != first) for role, name, n in gaps]
+        problem = "".join([f"{missing:,} missing values in column {column!r}", *others[1:]])
+        remedy = 'pass missing="level" (a letter of their own) or missing="drop"'
+        raise InputError(first, problem, remedy, where=_first_missing(frame, column))
+    for argument in roles:
         for name in getattr(schema, argument):
-            missing = records[[v is None for v in values[name]]].sum()
-            if missing and schema.missing == "refuse":
-                problem = f"{missing:,} missing values in column {name!r}"
-                remedy = 'pass missing="level" (a letter of their own) or missing="drop"'
-                raise InputError(argument, problem, remedy, where=_first_missing(frame, name))
             levels = len(set(values[name]))
             if levels > most:
                 problem = f"column {name!r} has {levels:,} different values"

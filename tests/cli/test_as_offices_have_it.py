@@ -300,6 +300,28 @@ def test_a_code_alone_makes_no_column_of_numbers(code, here):
     assert code in say("audit", "--help").out
 
 
+@pytest.mark.parametrize("ending", ["csv", "xlsx", "parquet", "sav", "dta", "xpt"])
+def test_all_columns_with_gaps_are_named_at_once(ending, here):
+    """With their counts and options, and no place in a frame."""
+    table = [
+        (
+            i,
+            None if i % 5 == 0 else sex,
+            None if i % 7 == 0 else age,
+            ill and (ill, None)[i % 9 == 0],
+        )
+        for i, sex, age, ill, _ in records()
+    ]
+    rows_of = [["" if cell is None else cell for cell in row] for row in table]
+    name = written(ending, ("id", "sex", "age", "ill"), rows_of if ending == "csv" else table)
+    roles = ("--sensitive", "ill", "--key", "age,sex", "--bins", "age=10", "--budget", 0.1)
+    gaps = (
+        "--sensitive: 14 missing values in column 'ill', 18 in 'age' (--key), 24 in 'sex' (--key); "
+    )
+    refused("release", name, *roles, pieces=[f"{gaps}pass --missing level"])
+    report("release", name, *roles, "--missing", "level")
+
+
 @pytest.mark.parametrize("ending", ["sav", "dta"])
 def test_what_the_file_declares_as_missing_is_told_and_stays(ending, here):
     pyreadstat, pd = (pytest.importorskip(n, reason=WHY) for n in ("pyreadstat", "pandas"))
