@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,16 +36,38 @@ FEWEST = 2  # columns that are proposed by their counts alone
 FEW = 20  # values of a number that needs no bands to be confidential
 PARTS = "q5"  # of one that does
 SMALL = 5  # records, under which a group is small
-CONFIDENTIAL = (
+CONFIDENTIAL = (  # in English, German, French and Spanish
     *("income", "salary", "salaries", "wage", "wages", "earning", "revenue", "profit", "debt"),
     *("wealth", "diagnosis", "disease", "illness", "ill", "health", "religion", "vote", "crime"),
+    *("einkommen", "gehalt", "lohn", "verdienst", "umsatz", "gewinn", "schulden", "vermögen"),
+    *("diagnose", "krank", "krankheit", "erkrankung", "gesundheit", "konfession", "straftat"),
+    *("revenu", "salaire", "rémunération", "bénéfice", "dette", "patrimoine", "diagnostic"),
+    *("maladie", "santé", "délit"),
+    *("ingresos", "salario", "sueldo", "renta", "beneficio", "deuda", "patrimonio", "diagnóstico"),
+    *("enfermedad", "salud", "voto", "delito"),
 )
 KNOWABLE = (
     *("age", "birth", "born", "sex", "gender", "race", "ethnic", "nationality", "citizenship"),
     *("country", "state", "region", "county", "province", "district", "city", "town", "zip"),
     *("municipality", "postcode", "postal", "marital", "education", "school", "occupation", "job"),
     *("profession", "employer", "sector", "industry", "household", "children", "year", "month"),
+    *("alter", "altersgruppe", "altersklasse", "geburt", "geboren", "gebdat", "gebjahr"),
+    *("jahrgang", "geschlecht", "anrede", "herkunft", "nationalität", "staatsangehörigkeit"),
+    *("migrationshintergrund", "land"),
+    *("bundesland", "kanton", "kreis", "landkreis", "bezirk"),
+    *("gemeinde", "stadt", "ort", "wohnort"),
+    *("plz", "postleitzahl", "familienstand", "zivilstand", "bildung", "schule", "schulabschluss"),
+    *("beruf", "berufsgruppe", "tätigkeit", "arbeitgeber", "branche", "wirtschaftszweig"),
+    *("haushalt", "kinder", "jahr", "monat"),
+    *("naissance", "sexe", "genre", "ethnie", "nationalité", "citoyenneté", "pays", "département"),
+    *("commune", "canton", "ville", "civil", "matrimonial", "diplôme", "études", "école", "métier"),
+    *("emploi", "employeur", "secteur", "ménage", "enfants", "année", "mois"),
+    *("edad", "nacimiento", "sexo", "género", "raza"),
+    *("etnia", "nacionalidad", "ciudadanía", "país"),
+    *("estado", "provincia", "municipio", "ciudad", "distrito", "educación", "estudios", "escuela"),
+    *("escolaridad", "ocupación", "profesión", "empleo", "oficio", "hogar", "hijos", "año", "mes"),
 )
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
 
 
 @dataclass(frozen=True)
@@ -106,9 +129,18 @@ def facts_of(frame: Any) -> list[ColumnFacts]:
 
 def _says(name: str, words: Sequence[str]) -> str:
     """Return the word that a column's name has in it: short ones only by themselves."""
-    parts = re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
-    hits = (w for w in words for part in parts if part == w or (len(w) > 5 and w in part))
-    return next(hits, "")
+    parts = re.split(r"[^a-z]+", _bare(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)))
+    for word in words:
+        forms = {_bare(word), _bare(word.translate(_UMLAUTS))}
+        if any(p == w or (len(w) > 5 and w in p) for w in forms for p in parts):
+            return word
+    return ""
+
+
+def _bare(text: str) -> str:
+    """Return a text in small letters without accents, as columns are often named."""
+    letters = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(letter for letter in letters if not unicodedata.combining(letter))
 
 
 def confidential(columns: Sequence[ColumnFacts]) -> tuple[str, str]:

@@ -304,7 +304,7 @@ def test_a_code_alone_makes_no_column_of_numbers(code, here):
 def test_all_columns_with_gaps_are_named_at_once(ending, here):
     """With their counts and options, and no place in a frame."""
     table = [
-        (i, i % 5 and sex or None, i % 7 and age or None, i % 9 and ill or None)
+        (i, (i % 5 and sex) or None, (i % 7 and age) or None, (i % 9 and ill) or None)
         for i, sex, age, ill, _ in records()
     ]
     if ending == "csv":
