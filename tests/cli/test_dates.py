@@ -116,6 +116,17 @@ def test_each_interval_is_counted_again_by_other_code(unit, label, way, here):
     say("verify", "--table", name, "--released", "o.csv", "--report", "r.json", code=1)
 
 
+@pytest.mark.parametrize("unit", rest_at_length(["quarter", "year", "month", "decade"], 1))
+@pytest.mark.parametrize(
+    "ending", rest_at_length(["parquet", "xlsx", "dta", "moments.parquet", "text.parquet"], 1)
+)
+def test_so_it_is_in_other_formats(unit, ending, here):
+    name, how = made(ending), ("--bins", f"birth={unit}", *LEVEL, "--out", f"o.{ending}")
+    write("r.json", say("release", name, *ROLES, *how, "--json").out)
+    how = ("verify", "--table", name, "--released", f"o.{ending}", "--report", "r.json")
+    assert report(*how)[f"o.{ending}"]["verified"]
+
+
 def test_years_are_read_again_as_what_they_are(here):
     """Years as text in a released file look like numbers: the audit knows better."""
     name = made("csv", [r for r in records() if r[1]])

@@ -29,6 +29,7 @@ _W, _X, _Y = range(3)  # places in a cell
 _UNITS = {"month": 1, "quarter": 3, "year": 12, "decade": 120}  # months
 NEAR = 1e-9  # what a figure of the report may be off: it is a sum of floats
 
+Rows = Callable[[str, Mapping[str, Any]], Iterator[list[str]]]
 Law = list[tuple[Fraction, Fraction]]  # p(w | x̂) and p(w), W in order
 
 
@@ -45,7 +46,9 @@ class Recount:
             self.problems.append(f"{name}: {reported:.10g} is reported, {counted:.10g} is counted")
 
 
-def recounted(original: str, released: str, report: Mapping[str, Any]) -> Recount:
+def recounted(
+    original: str, released: str, report: Mapping[str, Any], rows: Rows | None = None
+) -> Recount:
     """Count a released table beside its original, and compare it with the report of its release.
 
     Parameters
@@ -54,6 +57,9 @@ def recounted(original: str, released: str, report: Mapping[str, Any]) -> Recoun
         Paths of delimited text.
     report : mapping
         The document that ``cvxprivacy release --json`` printed of a table that was written.
+    rows : callable, optional
+        Of a path, and of how it was read, yields the names of the columns and the records, as lists
+        of text: for tables of another format.
 
     Raises
     ------
@@ -63,13 +69,15 @@ def recounted(original: str, released: str, report: Mapping[str, Any]) -> Recoun
     if not {"asked", "drawn"} <= report.keys():
         raise ValueError("the report is not what `release --out --json` printed of a single table")
     outcome, coding = Recount(), report["asked"]["coding"]
-    counts, differ = _counted(original, released, coding, report.get("columns_dropped", []))
+    dropped = report.get("columns_dropped", [])
+    before, after = ((rows or _records)(path, coding["reading"]) for path in (original, released))
+    counts, differ = _counted((original, before), (released, after), coding, dropped)
     if differ:
         outcome.problems.append(f"{differ:,} records differ in columns that are to be copied")
     units, drawn, sizes = report["units"], report["drawn"], counts.sizes.values()
     for name, reported, counted in (
         ("records", report["released"]["records"], counts.records),
-        ("changed records", report["released"]["changed"], counts.changed),
+        ("changed records", report["released"].get("changed", counts.changed), counts.changed),
         ("groups", drawn["groups"], len(sizes)),
         ("records of the least group", drawn["smallest"], min(sizes)),
         ("I(W; X̂) of the table", drawn["risk"], _value(counts.told(), units)),
@@ -166,10 +174,13 @@ class _Counts:
 
 
 def _counted(
-    original: str, released: str, coding: Mapping[str, Any], dropped: Collection[str]
+    of_original: tuple[str, Iterator[list[str]]],
+    of_released: tuple[str, Iterator[list[str]]],
+    coding: Mapping[str, Any],
+    dropped: Collection[str],
 ) -> tuple[_Counts, int]:
     """Return the counts of two tables, and how many records differ where they were copied."""
-    before, after = (_records(path, coding["reading"]) for path in (original, released))
+    (original, before), (released, after) = of_original, of_released
     titles, others = next(before, []), next(after, [])
     names = _addresses(titles)
     kept = [i for i, name in enumerate(names) if name not in dropped]
