@@ -16,7 +16,8 @@ import numpy as np
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.extras import nw
-from cvxprivacy.tables.engines import as_narwhals, collect, is_missing
+from cvxprivacy.tables.engines import as_narwhals, collect, is_missing, python_values
+from cvxprivacy.tables.periods import are_dates
 
 if TYPE_CHECKING:
     from cvxprivacy.formulations.channel import ChannelProblem
@@ -34,6 +35,7 @@ MOST_CELLS, PER_CELL = 250, 20  # of a key, and records to a cell on average
 MOST_KEY = 3  # columns that are proposed by their names
 FEWEST = 2  # columns that are proposed by their counts alone
 FEW = 20  # values of a number that needs no bands to be confidential
+LOOKED_AT = 1_000  # records of a text that may be dates
 PARTS = "q5"  # of one that does
 SMALL = 5  # records, under which a group is small
 CONFIDENTIAL = (  # in English, German, French and Spanish
@@ -120,6 +122,9 @@ def facts_of(frame: Any) -> list[ColumnFacts]:
         values, missing = facts.get(name, (0, 0))
         present = values - (missing > 0)
         numeric, dates = types[name].is_numeric(), types[name] in (nw.Date, nw.Datetime)
+        if types[name] == nw.String and present:
+            first = collect(lambda name=name: lazy.select(name).head(LOOKED_AT))  # type: ignore[misc]
+            dates = are_dates(python_values(first[name]))
         columns.append(ColumnFacts(name, numeric, present, missing, records, dates))
     return columns
 

@@ -196,7 +196,9 @@ def test_bands_of_numbers_are_none_of_dates(here):
     report("release", "t.csv", *ROLES, "--bins", "birth=decade")
 
 
-@pytest.mark.parametrize("ending", rest_at_length(["us.csv", "parquet", "csv", "xlsx", "sav"], 1))
+@pytest.mark.parametrize(
+    "ending", rest_at_length(["us.csv", "parquet", "text.parquet", "csv", "xlsx", "sav"], 1)
+)
 def test_intervals_are_chosen_for_few_cells(ending, here):
     """Cells and plan propose calendar intervals where exact days are too many."""
     name = made(ending)
