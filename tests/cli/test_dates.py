@@ -234,3 +234,13 @@ def test_a_frame_has_dates_where_text_is_dates(spelling, here):
     if spelling != "yearmonthday":  # which is a number
         assert [day.date() for day in frame["birth"]] == [date(1987, 2, 13)]
     assert frame["other"].dtype == "str"
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_too_many_days_are_answered_with_an_interval(ending, here):
+    """Which is the finest of those that would do."""
+    table = [(i, BORN + timedelta(i), "MF"[i % 7 % 2], ["no", "yes"][i % 3 % 2])
+             for i in range(8_500)]  # fmt: skip
+    pieces = ["8,500 observed cells of birth (8,500 levels)", "pass --bins birth=month"]
+    roles = ("--sensitive", "ill", "--key", "birth", "--budget", 0.1)
+    refused("release", made(ending, table), *roles, "--criterion", "KAnonymity=5", pieces=pieces)
