@@ -399,8 +399,8 @@ def bins_of(texts: Sequence[str], header: Sequence[str]) -> dict[str, Any]:
 
     made: dict[str, float | str | list[float]] = {}
     for name, value in pairs(texts, header, "--bins", "age=10 or age=0:18:65:120").items():
-        if re.fullmatch(r"q[0-9]+(:exact)?", value) or is_unit(value):
-            made[name] = value
+        if re.fullmatch(r"q[0-9]+(:exact)?", value) or is_unit(value.lower()):
+            made[name] = value.lower()
             continue
         problem = f"{value!r} for {name!r}"
         remedy = "write a width, age=10, edges, age=-inf:18:65:inf, quantiles, age=q10, or, of "

@@ -270,7 +270,11 @@ class TableSchema:
         if bins is None:
             return values
         if isinstance(bins, Periods):
-            return bins.named(values)
+            try:
+                return bins.named(values)
+            except InputError as error:
+                problem = f"column {name!r}: {error.problem}"
+                raise InputError("values", problem, error.remedy, value=error.value) from None
         try:
             numbers = [math.nan if v is None else float(v) for v in values]
         except (TypeError, ValueError):

@@ -162,7 +162,7 @@ def test_which_is_the_month(here):
     write("march.csv", text(WAYS["us.csv"], early))
     pieces = ["march.csv, record ", "tells the day from the month", "write dates as 1987-02-03"]
     refused("release", "march.csv", *ROLES, "--bins", "birth=month", pieces=pieces)
-    report("release", "march.csv", *ROLES, "--bins", "birth=year", "--out", "y.csv")
+    report("release", "march.csv", *ROLES, "--bins", "birth=Year", "--out", "y.csv")
     all_days = list(records(gaps=False))
     write("us.csv", text(WAYS["us.csv"], all_days))
     how = ("--bins", "birth=quarter", "--channel", "c.json", "--out", "o.csv")
@@ -172,6 +172,18 @@ def test_which_is_the_month(here):
     for name in ("march.csv", "iso.csv"):
         say("apply", "c.json", name, "--seed", 1, "--out", f"a.{name}")
     assert column("a.march.csv") == column("a.iso.csv")
+
+
+@pytest.mark.parametrize("ending", ["csv", "xlsx", "text.parquet"])
+def test_a_later_table_with_something_else_is_not_released(ending, here):
+    report("release", made("parquet"), *ROLES, *LEVEL, "--bins", "birth=decade",
+           "--channel", "c.json")  # fmt: skip
+    table = [(i, "soon" if i == 7 else "1987-02-03", *more) for i, _, *more in records()]
+    kind = ending.rpartition(".")[2]
+    name = Path(written(kind, HEADER, table)).rename(f"later.{kind}").name
+    where = [] if kind == "parquet" else [f"{name}, record 8"]
+    refused("apply", "c.json", name, "--seed", 1, "--out", f"o.{kind}",
+            pieces=["column 'birth'", "'soon'", "no date", *where])  # fmt: skip
 
 
 def test_codes_of_what_is_missing_among_dates(here):

@@ -13,6 +13,7 @@ from cvxprivacy.microdata.recoded_key import recoded_key
 from cvxprivacy.tables.nearness import orders_of
 from cvxprivacy.tables.selection import records_with
 from tests.engines import KINDS, MEMORY, column, made
+from tests.lengths import some_at_length
 
 UNITS = ["month", "quarter", "year", "5years", "decade"]
 RNG = np.random.default_rng(0)
@@ -43,7 +44,7 @@ def table(kind, of, **more):
     return made(kind, {"born": days, "ill": ("text", SICK), **more})
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", some_at_length(KINDS, 3))
 @pytest.mark.parametrize("of", WRITTEN)
 def test_every_engine_counts_every_kind_of_date(kind, of):
     for unit in UNITS if kind in MEMORY else ("quarter", "5years"):
@@ -56,7 +57,7 @@ def test_every_engine_counts_every_kind_of_date(kind, of):
         assert source.levels["born"] == [*sorted({*names} - {None}), None]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", some_at_length(KINDS, 3))
 def test_years_as_numbers_are_years(kind):
     years = ("int", [None if day is None else day.year for day in DAYS])
     how = {"sensitive": "ill", "key": "born", "bins": {"born": "decade"}, "missing": "level"}
@@ -92,7 +93,7 @@ def test_a_channel_keeps_its_intervals(kind, of, tmp_path):
         channel.apply(later, seed=1)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", some_at_length(KINDS, 3))
 def test_records_are_those_of_an_interval(kind):
     schema = cpv.TableSchema(("born",), ("ill",), bins={"born": "decade"}, missing="level")
     frame = table(kind, "date", id=("int", list(range(len(DAYS)))))
