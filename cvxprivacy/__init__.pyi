@@ -116,6 +116,7 @@ from .results.recount import recount as recount
 from .tables import datasets as datasets
 from .tables.bins import Bins as Bins
 from .tables.groups import Groups as Groups
+from .tables.periods import Periods as Periods
 from .tables.schema import TableSchema as TableSchema
 
 verifier = cvxprivacy_verifier

@@ -34,7 +34,7 @@ __all__ = ["audit"]
     help="Several confidential columns each by itself; otherwise W is their combination.",
 )
 @shared.key("that an intruder may know; those that RELEASED lacks are suppressed.")
-@shared.bins("In RELEASED only a column of numbers is binned.")
+@shared.bins("In RELEASED only a column of numbers or dates is binned.")
 @shared.recoded
 @shared.criterion(
     "NAME=NUMBER",
@@ -118,6 +118,7 @@ def audit(
     from cvxprivacy.cli.dossier import report_outputs, report_targets
     from cvxprivacy.cli.dossier.facts import audit_facts
     from cvxprivacy.cli.dossier.provenance import Asked
+    from cvxprivacy.cli.dossier.tables import released_table
     from cvxprivacy.cli.report import REPORTED
     from cvxprivacy.cli.table_files import open_table
     from cvxprivacy.microdata.audit import audit as audited, audit_each
@@ -139,19 +140,21 @@ def audit(
     paths = [path for path in (original, released) if path is not None]
     refuse_unwritable(targets, *paths, *mapping_files(options["recoding"]))
     tables = [note_reading(open_table(path, reading)) for path in paths]
+    if coded is not None:  # which knows what of the released table are numbers
+        tables[-1] = note_reading(released_table(paths[-1], coded, reading))
     settings = _settings(options, tables[0].header)
     weights = [] if settings["weights"] is None else [settings["weights"]]
     names = dict.fromkeys([*settings["sensitive"], *settings["key"], *weights])
     for name in names:
         _refuse_other_case(name, tables[-1])
-    binned = list(settings["bins"])
+    binned = dict(settings["bins"])
     if coded is not None:
         names |= dict.fromkeys(coded.columns)
-        binned += list(coded.bins)
+        binned |= coded.bins
     frames = [
         table.frame(
             [name for name in names if name in table.header],
-            binned=binned if table is tables[0] else (),
+            binned=binned if table is tables[0] else {},
         )
         for table in tables
     ]

@@ -49,7 +49,7 @@ def mended(
     weights = [] if schema.weights is None else [schema.weights]
     names = [*schema.columns, *weights, *([] if row_id is None else [row_id])]
     names = list(dict.fromkeys(names))
-    frame = in_memory(opened.frame(names, binned=list(schema.bins)), names)
+    frame = in_memory(opened.frame(names, binned=schema.bins), names)
     rules = [stated_criterion({"kind": kind, **numbers}) for kind, numbers in typed]
     how: dict[str, Any] = {"seed": seed, "row_id": row_id, "draw": draw, "units": units}
     table = ensured(channel, frame, rules, **how)

@@ -55,6 +55,7 @@ _OPTIONS = {  # what Python's arguments are called on the command line
 _PHRASES = {
     'pass missing="level" (a letter of their own) or missing="drop"': "pass --missing level (a "
     "letter of their own), --missing drop, or --na for the text of a missing cell",
+    "' (key)": "' (--key)",
     'pass draw="independent"': "pass --draw independent",
     "pass a whole number ≥ 0 or a numpy.random.Generator": "pass a whole number ≥ 0",
     "bin numbers, or name fewer columns": "bin numbers, name fewer columns, or let "
@@ -124,6 +125,7 @@ def _failure(error: Exception) -> tuple[str, str, dict[str, Any]]:
 
 def as_options(message: str) -> str:
     """Say what Python's arguments are called on the command line."""
+    message = re.sub(r"^(\w+)\[\d+\](?=: [\d,]+ missing values)", r"\1", message)
     message = re.sub(r"^\w+(?=[:\[])", lambda name: _OPTIONS.get(name[0], name[0]), message)
     for python, typed in _PHRASES.items():
         message = message.replace(python, typed)

@@ -12,11 +12,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Any
 
+from cvxprivacy.cli.dates import ISO, dates_of, in_years, is_dated, spellings_of
 from cvxprivacy.cli.delimited import CODES, as_numbers
 from cvxprivacy.errors import InputError, UnknownValueError, UnseenValueWarning
 from cvxprivacy.extras import nw, pd
 from cvxprivacy.tables.engines import python_values
 from cvxprivacy.tables.labels import as_label
+from cvxprivacy.tables.periods import Periods, periods_of
 
 if TYPE_CHECKING:
     from cvxprivacy.release.channel import Channel
@@ -43,6 +45,7 @@ NAMES = {
     "sas": "SAS",
 }  # fmt: skip
 _MOST = 12  # columns that a note lists
+_DAYS = "datetime64[s]"  # from the year 1 to 9999
 READ_ONLY = (".xlsm", ".xlsb", ".xls", ".ods", ".sas7bdat")
 UNCONVERTED = ("text", "parquet")  # written as what they were read from, and as nothing else
 
@@ -79,6 +82,11 @@ class FramedTable:
         Which of these were, by column, and how often.
     labels : mapping of str to mapping of value to str
         What the file calls the codes of a column.
+    dates : mapping of str to str
+        How columns of dates were spelled when the table was read before, for those that could be
+        spelled in several ways.
+    spelled : dict of str to str
+        How they are spelled.
     """
 
     path: Path
@@ -93,6 +101,8 @@ class FramedTable:
     codes: Mapping[str, Sequence[str]] | None = None
     taken: dict[str, dict[str, int]]
     labels: Mapping[str, Mapping[Any, str]] = MappingProxyType({})
+    dates: Mapping[str, str] = MappingProxyType({})
+    spelled: dict[str, str]
 
     @property
     def notes(self) -> list[str]:
@@ -106,22 +116,41 @@ class FramedTable:
         text = ", ".join(listed[:_MOST]) + f" and {len(listed) - _MOST} more" * (
             len(listed) > _MOST
         )
-        return [f"{self.path.name}: taken as missing where a column is else of numbers: {text}; "
+        return [f"{self.path.name}: taken as missing where a column is else of numbers "
+                f"or dates: {text}; "
                 "--na says what is missing instead"]  # fmt: skip
 
     def frame(
         self,
         names: Sequence[str] | None = None,
         *,
-        binned: Sequence[str] = (),
+        binned: Mapping[str, Any] = MappingProxyType({}),
+        dates: bool = False,
         progress: Progress = None,
     ) -> Any:
-        """Return columns as a pandas frame: numbers where they are, else text."""
+        """Return columns as a pandas frame: numbers where they are, else text.
+
+        Parameters
+        ----------
+        names : sequence of str, optional
+            All columns by default.
+        binned : mapping of str to bins
+            Columns that have to be numbers; or dates, where the bins are calendar intervals.
+        dates : bool
+            Whether columns of text that are dates are, too.
+        progress : callable, optional
+            Is given the number of bytes read since it was last called.
+        """
         columns = self.columns(names, progress=progress)
         numeric = binned if self.numbers is None else self.numbers
-        return pd.DataFrame(
-            {name: self._series(name, cells, name in numeric) for name, cells in columns.items()}
-        )
+        made = {}
+        for name, cells in columns.items():
+            if (periods := periods_of(binned.get(name))) is not None:
+                made[name] = self._dates(name, cells, periods)
+                continue
+            made[name] = self._series(name, cells, name in numeric)
+            made[name] = self._dated(made[name]) if dates else made[name]
+        return pd.DataFrame(made)
 
     def columns(self, names: Sequence[str] | None = None, *, progress: Progress = None) -> Any:
         """Return whole columns by name: text, numbers or None in each cell."""
@@ -150,11 +179,41 @@ class FramedTable:
             problem = f"column {name!r} has {cells[row]!r}, which is no number"
             remedy = "mend it, or name it as missing (--na)"
             where = f"{self.path.name}, record {row + 1:,}"
+            if is_dated([str(cells[row])]):
+                remedy = f"of dates take calendar intervals, such as --bins {name}=year"
             raise InputError(where, problem, remedy, value=cells[row])
         if values is None or any(isinstance(v, int) and abs(v) >= 2**63 for v in values):
             return pd.Series([None if c is None else str(c) for c in cells], dtype="str")
         integral = not any(isinstance(v, float) for v in values)
         return pd.Series(values, dtype="Int64" if integral else "Float64")
+
+    def _dates(self, name: str, cells: Sequence[Any], periods: Periods) -> Any:
+        """Return a column of dates, or of years; it is refused at its first other cell."""
+        cells = self._without(cells, name, (self.codes or {}).get(name, ()))
+        texts = list(dict.fromkeys(str(cell) for cell in cells if cell is not None))
+        codes = {*CODES}.intersection(texts) if self.codes is not None else set()
+        if codes and is_dated(fewer := [text for text in texts if text not in codes]):
+            cells, texts = self._without(cells, name, [*codes]), fewer
+        if periods.in_years and in_years(texts):
+            return pd.Series([None if c is None else int(c) for c in cells], dtype="Int64")
+        try:
+            spelling, dates = dates_of(texts, periods, self.dates.get(name))
+        except InputError as error:
+            row = next(i for i, cell in enumerate(cells) if str(cell) == error.value)
+            where = f"{self.path.name}, record {row + 1:,}"
+            problem = f"column {name!r} has {error.problem}"
+            raise InputError(where, problem, error.remedy, value=error.value) from None
+        self.spelled[name] = spelling
+        return pd.Series([None if c is None else dates[str(c)] for c in cells], dtype=_DAYS)
+
+    def _dated(self, column: Any) -> Any:
+        """Return a column of text as dates, if that is what all of it is and can be."""
+        if column.dtype != "str":
+            return column
+        possible = spellings_of(column.dropna().unique())
+        if len(possible) != 1:
+            return column
+        return column.map(*possible.values()).astype(_DAYS)
 
     def _without(self, cells: Sequence[Any], name: str, codes: Sequence[str]) -> Sequence[Any]:
         """Return cells without texts of missing ones, and note how many these were."""
@@ -168,12 +227,14 @@ class FramedTable:
         """Return the texts that were taken as missing in a column."""
         return [*(self.codes or {}).get(name, ()), *self.taken.get(name, ())]
 
-    def _coded(self, names: Sequence[str]) -> dict[str, Any]:
-        """Return what is recorded of texts that are missing in one column."""
+    def _recorded(self, names: Sequence[str]) -> dict[str, Any]:
+        """Return what is recorded of how dates are spelled, and of texts missing in one column."""
+        spelled = {n: how for n, how in self.spelled.items() if n in names and how != ISO}
+        dates = {"dates": spelled} if spelled else {}
         if self.codes is None:
-            return {}
+            return dates
         codes = {name: list(dict.fromkeys(self.gaps(name))) for name in names}
-        return {"codes": {name: of_it for name, of_it in codes.items() if of_it}}
+        return {**dates, "codes": {name: of_it for name, of_it in codes.items() if of_it}}
 
     def _numbers(self, cells: Sequence[Any], *, strict: bool) -> Any:
         """Return the numbers that all cells are, or None; those stored as numbers are."""
@@ -211,7 +272,8 @@ class FramedTable:
         names = list(dict.fromkeys([*used, *([row_id] if row_id else [])]))
         if self.numbers is None:
             self.numbers = schema.reading.get("numbers")
-        frame = self.frame(names, binned=list(schema.bins))
+        self.dates = self.dates or schema.reading.get("dates", {})
+        frame = self.frame(names, binned=schema.bins)
         kept = frame.dropna(subset=list(used)) if schema.missing == "drop" else frame
         with applied(self.path, kept.index) as notes:
             how = {"draw": draw} if draw == "balanced" else {}  # sequels are drawn in one way

@@ -98,13 +98,14 @@ class MemoryTable(FramedTable):
         self.na = tuple(options.get("na", ("",)))
         self.numbers = options.get("numbers")
         self.codes, self.taken = options.get("codes"), {}
+        self.dates, self.spelled = options.get("dates") or {}, {}
         self.options, self.out, self.written = options, out, written
 
     def reading(self, names: Sequence[str], frame: Any) -> dict[str, Any]:
         """Return how these columns were read, to read another table likewise."""
         numbers = [n for n in names if frame[n].dtype.kind in "iuf"]
-        coded = self._coded(names)
-        return {"format": self.format, "na": list(self.na), "numbers": numbers, **coded}
+        more = self._recorded(names)
+        return {"format": self.format, "na": list(self.na), "numbers": numbers, **more}
 
     def columns(
         self, names: Sequence[str] | None = None, *, progress: Progress = None

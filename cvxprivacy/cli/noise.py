@@ -162,7 +162,7 @@ def _refuse_others() -> None:
 
 def _numbers(opened: Any, names: Sequence[str]) -> Any:
     """Return columns of numbers in memory, as a pandas frame."""
-    frame = opened.frame(names, binned=names)
+    frame = opened.frame(names, binned=dict.fromkeys(names))
     if not hasattr(frame, "dropna"):  # a DuckDB relation
         frame = frame.to_arrow_table().select(list(dict.fromkeys(names))).to_pandas()
     return frame

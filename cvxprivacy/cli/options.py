@@ -63,8 +63,9 @@ def key(purpose: str) -> Decorator:
 def bins(purpose: str) -> Decorator:
     """Add the option that makes intervals of numbers."""
     edges = "age=10 makes bands of ten anchored at 0; age=-inf:18:65:inf names the edges; age=q10 "
-    edges += "makes ten intervals of about equal counts."
-    metavar = "COLUMN=WIDTH|EDGES|qN"
+    edges += "makes ten intervals of about equal counts; birth=year those of dates, as do month, "
+    edges += "quarter, decade and 5years."
+    metavar = "COLUMN=WIDTH|EDGES|qN|UNIT"
     return click.option("--bins", multiple=True, metavar=metavar, help=f"{edges} {purpose}")
 
 
@@ -280,6 +281,7 @@ def criteria_of(texts: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
     for text in texts:
         name, _sign, value = text.partition("=")
         value, _sign, measure = value.partition(":")
+        name, colon, number = name.partition(":")
         try:
             name = named(name, "--criterion", dict.fromkeys(parameters, ()), "criterion")
         except InputError as error:
@@ -287,6 +289,9 @@ def criteria_of(texts: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
             if not near(name, parameters):
                 remedy += ", or `cvxprivacy solve` for others"
             raise InputError("--criterion", f"{name!r} is unknown", remedy, value=name) from None
+        if colon:  # KAnonymity:5, as measures are written
+            meant = f"{name}={number or 'NUMBER'}" if parameters[name] else name
+            raise InputError("--criterion", f"{text!r}", f"did you mean {meant}?", value=text)
         remedy = f"write {name}=NUMBER" if parameters[name] else f"write {name}"
         if bool(parameters[name]) != bool(value):
             raise InputError("--criterion", f"{text!r}", remedy, value=text)
@@ -386,14 +391,20 @@ def pairs(
 
 
 def bins_of(texts: Sequence[str], header: Sequence[str]) -> dict[str, Any]:
-    """Return a width, the edges of intervals, or quantiles ("q10"), for each column named."""
+    """Return a width, the edges of intervals, or the name of some, for each column named.
+
+    Names are "q10" of quantiles, "year" or "5years" of calendar intervals.
+    """
+    from cvxprivacy.tables.periods import is_unit
+
     made: dict[str, float | str | list[float]] = {}
     for name, value in pairs(texts, header, "--bins", "age=10 or age=0:18:65:120").items():
-        if re.fullmatch(r"q[0-9]+(:exact)?", value):
-            made[name] = value
+        if re.fullmatch(r"q[0-9]+(:exact)?", value) or is_unit(value.lower()):
+            made[name] = value.lower()
             continue
         problem = f"{value!r} for {name!r}"
-        remedy = "write a width, age=10, edges, age=-inf:18:65:inf, or quantiles, age=q10"
+        remedy = "write a width, age=10, edges, age=-inf:18:65:inf, quantiles, age=q10, or, of "
+        remedy += "dates, month, quarter, year, decade, 5years"
         parts = value.split(":")
         numbers = [number_of(part, "--bins", problem, remedy, value=value) for part in parts]
         made[name] = numbers[0] if len(numbers) == 1 else numbers

@@ -221,7 +221,7 @@ class Planning:
         self.opened = note_reading(open_table(self.table, self.reading))
         self.header = self.opened.header
         with progress(self.opened.size, f"reading {Path(self.table).name}") as read:
-            self.frame = self.opened.frame(None, progress=read)
+            self.frame = self.opened.frame(None, dates=True, progress=read)
         columns = facts_of(self.frame)
         self.facts: dict[str, ColumnFacts] = {column.name: column for column in columns}
         records = columns[0].records if columns else 0
@@ -332,7 +332,7 @@ class Planning:
         except InputError as error:  # the coarsest key has more
             if error.argument != "cells" or typed is not None:
                 raise
-        fine = all(c.values <= FINEST for c in map(self.facts.__getitem__, self.key) if c.numbers)
+        fine = all(c.values <= FINEST for c in map(self.facts.__getitem__, self.key) if c.ordered)
         if choice is not None and fine and choice.cells <= (usual if typed is None else typed):
             settled, choice = counting, None  # of more values the cells are of intervals
         self.source = source = source_of(self.opened, **settled)[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,8 @@ import numpy as np
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.extras import nw
-from cvxprivacy.tables.engines import as_narwhals, collect, is_missing
+from cvxprivacy.tables.engines import as_narwhals, collect, is_missing, python_values
+from cvxprivacy.tables.periods import are_dates
 
 if TYPE_CHECKING:
     from cvxprivacy.formulations.channel import ChannelProblem
@@ -33,18 +35,41 @@ MOST_CELLS, PER_CELL = 250, 20  # of a key, and records to a cell on average
 MOST_KEY = 3  # columns that are proposed by their names
 FEWEST = 2  # columns that are proposed by their counts alone
 FEW = 20  # values of a number that needs no bands to be confidential
+LOOKED_AT = 1_000  # records of a text that may be dates
 PARTS = "q5"  # of one that does
 SMALL = 5  # records, under which a group is small
-CONFIDENTIAL = (
+CONFIDENTIAL = (  # in English, German, French and Spanish
     *("income", "salary", "salaries", "wage", "wages", "earning", "revenue", "profit", "debt"),
     *("wealth", "diagnosis", "disease", "illness", "ill", "health", "religion", "vote", "crime"),
+    *("einkommen", "gehalt", "lohn", "verdienst", "umsatz", "gewinn", "schulden", "vermögen"),
+    *("diagnose", "krank", "krankheit", "erkrankung", "gesundheit", "konfession", "straftat"),
+    *("revenu", "salaire", "rémunération", "bénéfice", "dette", "patrimoine", "diagnostic"),
+    *("maladie", "santé", "délit"),
+    *("ingresos", "salario", "sueldo", "renta", "beneficio", "deuda", "patrimonio", "diagnóstico"),
+    *("enfermedad", "salud", "voto", "delito"),
 )
 KNOWABLE = (
     *("age", "birth", "born", "sex", "gender", "race", "ethnic", "nationality", "citizenship"),
     *("country", "state", "region", "county", "province", "district", "city", "town", "zip"),
     *("municipality", "postcode", "postal", "marital", "education", "school", "occupation", "job"),
     *("profession", "employer", "sector", "industry", "household", "children", "year", "month"),
+    *("alter", "altersgruppe", "altersklasse", "geburt", "geboren", "gebdat", "gebjahr"),
+    *("jahrgang", "geschlecht", "anrede", "herkunft", "nationalität", "staatsangehörigkeit"),
+    *("migrationshintergrund", "land"),
+    *("bundesland", "kanton", "kreis", "landkreis", "bezirk"),
+    *("gemeinde", "stadt", "ort", "wohnort"),
+    *("plz", "postleitzahl", "familienstand", "zivilstand", "bildung", "schule", "schulabschluss"),
+    *("beruf", "berufsgruppe", "tätigkeit", "arbeitgeber", "branche", "wirtschaftszweig"),
+    *("haushalt", "kinder", "jahr", "monat"),
+    *("naissance", "sexe", "genre", "ethnie", "nationalité", "citoyenneté", "pays", "département"),
+    *("commune", "canton", "ville", "civil", "matrimonial", "diplôme", "études", "école", "métier"),
+    *("emploi", "employeur", "secteur", "ménage", "enfants", "année", "mois"),
+    *("edad", "nacimiento", "sexo", "género", "raza"),
+    *("etnia", "nacionalidad", "ciudadanía", "país"),
+    *("estado", "provincia", "municipio", "ciudad", "distrito", "educación", "estudios", "escuela"),
+    *("escolaridad", "ocupación", "profesión", "empleo", "oficio", "hogar", "hijos", "año", "mes"),
 )
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
 
 
 @dataclass(frozen=True)
@@ -56,11 +81,17 @@ class ColumnFacts:
     values: int
     missing: int
     records: int
+    dates: bool = False
+
+    @property
+    def ordered(self) -> bool:
+        """Whether it can be cut into intervals."""
+        return self.numbers or self.dates
 
     @property
     def names_records(self) -> bool:
         """Whether fewer than two records share a text of it, on average."""
-        return not self.numbers and 2 * self.values > self.records
+        return not self.ordered and 2 * self.values > self.records
 
     @property
     def telling(self) -> bool:
@@ -70,7 +101,8 @@ class ColumnFacts:
     @property
     def kind(self) -> str:
         """What it holds, in a word."""
-        return "numbers" if self.numbers else "text" if self.values else "nothing to compare"
+        kinds = {"numbers": self.numbers, "dates": self.dates, "text": self.values > 0}
+        return next((kind for kind, is_so in kinds.items() if is_so), "nothing to compare")
 
 
 def facts_of(frame: Any) -> list[ColumnFacts]:
@@ -89,7 +121,11 @@ def facts_of(frame: Any) -> list[ColumnFacts]:
     for name in types.names():
         values, missing = facts.get(name, (0, 0))
         present = values - (missing > 0)
-        columns.append(ColumnFacts(name, types[name].is_numeric(), present, missing, records))
+        numeric, dates = types[name].is_numeric(), types[name] in (nw.Date, nw.Datetime)
+        if types[name] == nw.String and present:
+            first = collect(lambda name=name: lazy.select(name).head(LOOKED_AT))  # type: ignore[misc]
+            dates = are_dates(python_values(first[name]))
+        columns.append(ColumnFacts(name, numeric, present, missing, records, dates))
     return columns
 
 
@@ -98,9 +134,18 @@ def facts_of(frame: Any) -> list[ColumnFacts]:
 
 def _says(name: str, words: Sequence[str]) -> str:
     """Return the word that a column's name has in it: short ones only by themselves."""
-    parts = re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
-    hits = (w for w in words for part in parts if part == w or (len(w) > 5 and w in part))
-    return next(hits, "")
+    parts = re.split(r"[^a-z]+", _bare(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)))
+    for word in words:
+        forms = {_bare(word), _bare(word.translate(_UMLAUTS))}
+        if any(p == w or (len(w) > 5 and w in p) for w in forms for p in parts):
+            return word
+    return ""
+
+
+def _bare(text: str) -> str:
+    """Return a text in small letters without accents, as columns are often named."""
+    letters = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(letter for letter in letters if not unicodedata.combining(letter))
 
 
 def confidential(columns: Sequence[ColumnFacts]) -> tuple[str, str]:
@@ -164,7 +209,7 @@ def distortions(source: DiscreteSource, columns: Mapping[str, ColumnFacts]) -> l
     """Return how changes are measured, as ``--distortion`` takes it; nothing for the usual."""
     assert source.schema is not None
     key, ordered = source.schema.key, {*source.schema.bins}
-    kinds = {n: "ordinal" if n in ordered or columns[n].numbers else "hamming" for n in key}
+    kinds = {n: "ordinal" if n in ordered or columns[n].ordered else "hamming" for n in key}
     return [f"{n}={kind}" for n, kind in kinds.items()] if "ordinal" in kinds.values() else []
 
 

@@ -189,7 +189,7 @@ def chosen(
     roles = [name for role in ("sensitive", "key") for name in arguments[role]]
     columns = [*roles, *([arguments["weights"]] if arguments.get("weights") else [])]
     refuse_unknown("--key", columns, opened.header)
-    frame = opened.frame(columns, binned=list(arguments.get("bins") or ()))
+    frame = opened.frame(columns, binned=arguments.get("bins") or {}, dates=True)
     choice = recoded_key(frame, cells=cells, hierarchies=free, **arguments)
     more = {"bins": choice.bins, "level": choice.levels, "groups": choice.top}
     recodings = {key: {**(counting.get(key) or {}), **new} for key, new in more.items()}
@@ -201,15 +201,15 @@ def recoded(
     counting: Mapping[str, Any], schema: TableSchema, choice: KeyRecoding | None
 ) -> dict[str, Any]:
     """Return what a report says of recodings that were settled from the data; nothing if none."""
-    from cvxprivacy.tables.bins import quantiles_in
+    from cvxprivacy.tables.bins import Bins, quantiles_in
 
+    specs = counting.get("bins") or {}
     quantiles = {
-        name: list(schema.bins[name].edges)
-        for name, spec in (counting.get("bins") or {}).items()
-        if quantiles_in(spec) is not None
+        name: list(bins.edges)
+        for name, bins in schema.bins.items()
+        if isinstance(bins, Bins) and quantiles_in(specs.get(name)) is not None
     }
     facts: dict[str, Any] = {"quantiles": quantiles} if quantiles else {}
-    specs = counting.get("bins") or {}
     if exact := [name for name in schema.key if str(specs.get(name)).endswith(":exact")]:
         facts["exact"] = exact
     if choice is None:
@@ -253,8 +253,10 @@ def options_of(choice: KeyRecoding) -> list[str]:
     return [f"{option} {shlex.quote(text)}" for option, text in typed]
 
 
-def bins_text(name: str, edges: Sequence[float]) -> str:
+def bins_text(name: str, edges: Sequence[float] | str) -> str:
     """Return intervals as ``--bins`` takes them."""
     from cvxprivacy.tables.bins import short
 
+    if isinstance(edges, str):
+        return f"{name}={edges}"
     return f"{name}={':'.join(str(e) if math.isinf(e) else short(e) for e in edges)}"

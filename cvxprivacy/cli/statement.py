@@ -72,7 +72,7 @@ def source_of(
     for role, names in roles.items():
         refuse_unknown(role, names, opened.header)
     columns = [name for group in roles.values() for name in group]
-    binned = list(counting.get("bins") or ())
+    binned = counting.get("bins") or {}
     read = list(dict.fromkeys([*columns, *([] if also is None else [also])]))
     if all_columns:
         read = [name for name in opened.header if name in read or name not in opened.dropped]
@@ -149,8 +149,12 @@ def _multiplied(source: DiscreteSource) -> str:
 
 
 def _band(source: DiscreteSource, excess: float) -> str | None:
-    """Return bins of the column of numbers that has most levels, wide enough if it alone is cut."""
+    """Return bins of the column of numbers that has most levels, wide enough if it alone is cut.
+
+    Of dates, where no column is of numbers.
+    """
     from cvxprivacy.tables.bins import MOST_BINS
+    from cvxprivacy.tables.periods import Periods, are_dates
 
     if source.schema is None:
         return None
@@ -161,7 +165,12 @@ def _band(source: DiscreteSource, excess: float) -> str | None:
         if all(isinstance(level, int | float) for level in source.levels[name])
     }
     if not numbers:
-        return None
+        dated = [name for name in free if are_dates(source.levels[name])]
+        fewer = ((name, unit, {*Periods(unit).named(source.levels[name])})
+                 for unit in ("month", "year", "decade") for name in dated)  # fmt: skip
+        enough = (f"{name}={unit}" for name, unit, periods in fewer
+                  if excess * len(periods) <= len(source.levels[name]))  # fmt: skip
+        return next(enough, None)
     name = max(numbers, key=lambda key: len(numbers[key]))
     levels = numbers[name]
     if len(levels) < 2 * excess:

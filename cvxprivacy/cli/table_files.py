@@ -37,7 +37,7 @@ __all__ = ["ParquetTable", "TextTable", "copies", "in_memory", "open_table"]
 
 _KINDS = {
     "delimiter": str, "encoding": str, "na": list, "numbers": list, "decimal": str, "comment": str,
-    "codes": Mapping,
+    "codes": Mapping, "dates": Mapping,
 }  # fmt: skip
 
 
@@ -161,6 +161,8 @@ class TextTable(DelimitedTable, FramedTable):
     codes : mapping of str to sequence of str, optional
         Texts that are missing in one column; with it, even an empty one, the usual ones are
         wherever a column is else of numbers.
+    dates : mapping of str to str, optional
+        How columns of dates are spelled that could be spelled in several ways.
     out : path, optional
         Where the table will be released: through gzip if its name ends in ``.gz``.
     """
@@ -173,6 +175,7 @@ class TextTable(DelimitedTable, FramedTable):
         numbers: Sequence[str] | None = None,
         decimal: str | None = None,
         codes: Mapping[str, Sequence[str]] | None = None,
+        dates: Mapping[str, str] | None = None,
         out: str | None = None,
         **options: Any,
     ) -> None:
@@ -186,6 +189,7 @@ class TextTable(DelimitedTable, FramedTable):
             raise InputError("decimal", problem, "pass another --delimiter", value=decimal)
         super().__init__(path, delimiter=delimiter, **options)
         self.codes, self.taken = codes, {}
+        self.dates, self.spelled = dates or {}, {}
         self.size, self.numbers, self.decimal = self.path.stat().st_size, numbers, decimal
         self.compressed = out is not None and ending_of(out)[1]
 
@@ -199,7 +203,7 @@ class TextTable(DelimitedTable, FramedTable):
             "na": list(self.na),
             "numbers": [n for n in names if frame[n].dtype.kind in "iuf"],
             **({} if self.comment is None else {"comment": self.comment}),
-            **self._coded(names),
+            **self._recorded(names),
         }
 
     def write(self, file: IO[bytes], values: Columns, keep: Keep, progress: Progress) -> list[str]:

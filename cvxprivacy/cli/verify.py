@@ -39,8 +39,8 @@ __all__ = ["verify"]
 )
 @shared.file(
     "--released",
-    "The table that was released of TABLE, as delimited text: it is counted beside it, record by "
-    "record, by code of its own, and compared with --report.",
+    "The table that was released of TABLE, as text, Parquet, a workbook or of Stata: it is counted "
+    "beside it, record by record, by code of its own, and compared with --report.",
 )
 @shared.file(
     "--report",
@@ -102,6 +102,7 @@ _PRINTED = "pass what `release … --json > FILE` printed of the same release"
 
 def _counted(table: str, released: str, report: str) -> tuple[dict[str, Any], list[str]]:
     """Return what is counted of a released table, as data and as lines of text."""
+    from cvxprivacy.cli.second_reader import prepared
     from cvxprivacy_verifier.released import recounted
 
     try:
@@ -111,7 +112,10 @@ def _counted(table: str, released: str, report: str) -> tuple[dict[str, Any], li
     if str(document.get("schema", "")).startswith("cvxprivacy dossier"):
         raise InputError("--report", f"{report} is a report for a board", _PRINTED)
     try:
-        outcome = recounted(table, released, document)
+        ready, reader = prepared(document, table)
+        outcome = recounted(table, released, ready, reader)
+    except InputError:
+        raise
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         problem = str(error) if isinstance(error, ValueError | OSError) else repr(error)
         remedy = "pass the original, the table that was released of it, and what `release --json` "
@@ -199,7 +203,7 @@ def _recounted(
     first: list[str] = []
     for opened in copies(table, schema.reading, reading, names):
         try:
-            problems = recount(document, opened.frame(names, binned=list(schema.bins)), part)
+            problems = recount(document, opened.frame(names, binned=schema.bins), part)
         except InputError as error:
             problems = [f"{error.problem}; {error.remedy}"]
         if not problems:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from cvxprivacy.tables.bins import middles_of
 from cvxprivacy.tables.schema import TableSchema
 
 __all__ = ["Change", "Entries", "changes"]
@@ -94,8 +95,7 @@ def changes(
 
 def _numbers(name: str, levels: Sequence[Any], schema: TableSchema) -> np.ndarray | None:
     """Return what the levels of a column stand for, NaN for a missing one; None if no numbers."""
-    bins = schema.bins.get(name)
-    middles = dict(zip(bins.labels, bins.middles, strict=True)) if bins else {}
+    middles = middles_of(schema.bins.get(name), levels)
     values = [middles.get(v, v) for v in levels]
     if not all(isinstance(v, numbers.Real) for v in values if v is not None):
         return None

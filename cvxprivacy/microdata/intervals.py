@@ -220,7 +220,7 @@ def _names(source: DiscreteSource, intervals: Sequence[tuple[int, int]]) -> list
     bins = None if schema is None else schema.bins.get(schema.key[0])
 
     def named(first: Any, last: Any) -> str:
-        if bins is not None:
+        if isinstance(bins, Bins):
             at = [bins.labels.index(letter) for letter in (first, last)]
             return Bins((bins.edges[at[0]], bins.edges[at[1] + 1])).labels[0]
         low, high = (short(v) if isinstance(v, float) else str(v) for v in (first, last))

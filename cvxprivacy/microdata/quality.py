@@ -26,6 +26,7 @@ from cvxprivacy.frozen import FrozenFields
 from cvxprivacy.microdata.corrected import ColumnPram, Randomisation, Released
 from cvxprivacy.model.information import mutual_information
 from cvxprivacy.release.channel import Channel
+from cvxprivacy.tables.bins import Bins, middles_of
 from cvxprivacy.tables.counting import count_letters
 from cvxprivacy.tables.engines import as_narwhals
 from cvxprivacy.tables.labels import shown
@@ -499,7 +500,8 @@ def _column(
 ) -> tuple[_Column, npt.NDArray[np.intp]]:
     """Return a column, and the number of each of some values in it."""
     bins = schema.bins.get(name)
-    levels = ranked(set(values), None if bins is None else bins.labels)
+    levels = ranked(set(values), bins.labels if isinstance(bins, Bins) else None)
+    middles = middles_of(bins, levels)
     numbers: Numbers | None = None
     if name in scores:
         for level in levels:
@@ -509,9 +511,8 @@ def _column(
         numbers = np.array([scores[name][level] for level in levels], float)
         if not np.isfinite(numbers).all():
             raise InputError("scores", "one that is not finite", "pass numbers", where=name)
-    elif bins is not None and set(levels) <= set(bins.labels):
-        middle = dict(zip(bins.labels, bins.middles, strict=True))
-        numbers = np.array([middle[level] for level in levels])
+    elif bins is not None and set(levels) <= set(middles):
+        numbers = np.array([middles[level] for level in levels])
     elif all(isinstance(level, int | float) for level in levels):
         numbers = np.array(levels, float)
     elif len(levels) == 2 and None not in levels:

@@ -5,10 +5,11 @@ r"""A key recoded to few cells: intervals, levels and most frequent values, chos
        \text{at most } n \text{ observed cells of } X̃ = (X̃_1, …, X̃_m)
 
 Each column has a chain of recodings, from coarse to fine: of a number the best intervals by
-dynamic programming, 1, 2, … of them; of a hierarchy its levels; of any other column its 1, 2, …
-most frequent values and the rest.  The number of groups is allotted to the columns greedily, by
-information gained per cell added, from the coarsest key on; then columns give way to each other
-as long as that gains, and the intervals are cut anew for what the other columns tell already.
+dynamic programming, 1, 2, … of them; of dates centuries, decades, years, quarters, months, days; of
+a hierarchy its levels; of any other column its 1, 2, … most frequent values and the rest.  The
+number of groups is allotted to the columns greedily, by information gained per cell added, from the
+coarsest key on; then columns give way to each other as long as that gains, and the intervals are
+cut anew for what the other columns tell already.
 It is a local search of a few rounds: a better key of as many cells may be there.
 """
 
@@ -32,6 +33,7 @@ from cvxprivacy.tables.bins import Bins
 from cvxprivacy.tables.counting import Counts, count_records
 from cvxprivacy.tables.engines import as_narwhals
 from cvxprivacy.tables.groups import Groups, Ungrouped, without_group
+from cvxprivacy.tables.periods import Periods, are_dates
 from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.tables.values import MOST_CELLS, value_counts
 from cvxprivacy.validation import integer
@@ -41,6 +43,9 @@ __all__ = ["FINEST", "KeyRecoding", "recoded_key"]
 FINEST = 200  # intervals of equal counts that a number of more values is cut into first
 STEPS = (1, 2, 4, 8, 16, 32, 64, 128)  # along a chain
 ROUNDS = 4
+_PERIODS = (  # of dates, from coarse to fine
+    "100years", "50years", "20years", "decade", "5years", "year", "quarter", "month",
+)  # fmt: skip
 LEAST = 1e-12  # nats: what two sums of floats may be apart
 MOST_TERMS = 2e8  # of intervals that are cut anew, given the other columns
 
@@ -53,8 +58,8 @@ class KeyRecoding:
     ----------
     source : DiscreteSource
         The records, counted with all recodings.
-    bins : dict of str to list of float
-        Edges of intervals, of columns of numbers.
+    bins : dict of str to list of float or str
+        Edges of intervals, of columns of numbers; calendar intervals, such as "year", of dates.
     levels : dict of str to int
         Levels of hierarchies.
     top : dict of str to int
@@ -64,7 +69,8 @@ class KeyRecoding:
     cells : int
         Observed cells of the key before.
     before : float
-        I(W; X) of the key before, in bits; of numbers with more than 200 values, in 200 intervals.
+        I(W; X) of the key before, in bits; of numbers with more than 200 values in 200 intervals,
+        of more than 200 days in months.
     bias : float
         Its small-sample bias (Miller–Madow), in bits.
 
@@ -89,7 +95,7 @@ class KeyRecoding:
     """
 
     source: DiscreteSource
-    bins: Mapping[str, list[float]]
+    bins: Mapping[str, list[float] | str]
     levels: Mapping[str, int]
     top: Mapping[str, int]
     unchanged: tuple[str, ...]
@@ -166,10 +172,14 @@ def recoded_key(
     free = [n for n in schema.key if n not in schema.bins and n not in schema.groups]
     lazy = as_narwhals(frame).lazy()
     types, first = lazy.collect_schema(), dict(schema.bins)
-    for name in (n for n in free if n not in hierarchies and types[n].is_numeric()):
+    for name in (n for n in free if n not in hierarchies):
         values = value_counts(lazy, name)
-        if len(values) > FINEST:
+        if len(values) <= FINEST:
+            continue
+        if types[name].is_numeric():
             first[name] = Bins.of_quantiles(values, FINEST)
+        elif are_dates(values):
+            first[name] = Periods(_PERIODS[-1])
     fine = TableSchema(
         schema.key, schema.sensitive, (), schema.weights, first, missing, {}, schema.groups
     )
@@ -184,7 +194,8 @@ def recoded_key(
     state = _best(search, cells, fine, counts)
     chosen = {n: c[at] for n, c, at in zip(schema.key, search.chains, state, strict=True)}
     by_role = {role: {n: chosen[n].spec for n in free if chosen[n].role == role}
-               for role in ("bins", "levels", "top", "unchanged")}  # fmt: skip
+               for role in ("bins", "periods", "levels", "top", "unchanged")}  # fmt: skip
+    by_role["bins"] |= by_role["periods"]
     levels = {n: hierarchies[n].mapping(at) for n, at in by_role["levels"].items()}
     all_bins: dict[Any, Any] = {**(bins or {}), **by_role["bins"]}
     all_groups: dict[Any, Any] = {**(groups or {}), **levels, **by_role["top"]}
@@ -254,7 +265,7 @@ class Cut:
     """One recoding of a column: the group of each of its levels, and how it is asked for."""
 
     groups: Codes
-    role: str  # "bins", "levels", "top" or "unchanged"
+    role: str  # "bins", "periods", "levels", "top" or "unchanged"
     spec: Any = None
 
 
@@ -386,15 +397,28 @@ def chain_of(
     levels = counts.levels[name]
     if hierarchy is not None:
         return _levels(name, levels, hierarchy)
-    if name in schema.bins or lazy.collect_schema()[name].is_numeric():
+    if isinstance(schema.bins.get(name), Bins) or lazy.collect_schema()[name].is_numeric():
         return intervals_of(search, i, np.zeros(len(search.w), np.int64), schema, counts)
     values = value_counts(lazy, name)
+    if are_dates(values):
+        return _periods(levels, binned=name in schema.bins)
     chain, last = [], min(len(set(values) - {None}) - 2, search.most)
     kept = {k for k in range(1, last + 1) if k <= FINEST or k % (FINEST // 4) == 0}
     for number in sorted(kept):
         groups = Groups.most_frequent(values, number)
         chain.append(Cut(codes(groups.named(levels)), "top", number))
     return [*chain, unchanged(len(levels))]
+
+
+def _periods(levels: Sequence[Any], *, binned: bool) -> list[Cut]:
+    """Return calendar intervals of months, or of days; of two with as many the coarser one."""
+    chain: dict[int, Cut] = {}
+    for unit in _PERIODS:
+        groups = codes(Periods(unit).named(levels))
+        chain.setdefault(int(groups.max()), Cut(groups, "periods", unit))
+    if not binned:
+        chain.setdefault(len(levels) - 1, unchanged(len(levels)))
+    return list(chain.values())
 
 
 def _levels(name: str, levels: Sequence[Any], hierarchy: Hierarchy) -> list[Cut]:
@@ -429,7 +453,7 @@ def intervals_of(
     table = np.bincount(flat, search.masses, cells).astype(float)
     table = table.reshape(-1, size, len(levels))[:, :, :present]
     bins = schema.bins.get(name)
-    low = {} if bins is None else dict(zip(bins.labels, bins.edges, strict=False))
+    low = dict(zip(bins.labels, bins.edges, strict=False)) if isinstance(bins, Bins) else {}
     starts = [float(low.get(v, v)) for v in levels[:present]]
     chain = []
     for edges in cuts_by_number(_gains(table), min(present, search.most)) if present else ():

@@ -34,7 +34,8 @@ class Column:
         The number of each record's value, 0, 1, …; a missing value is one.  None where values
         cannot be compared, lists for instance.
     numbers : array of float or None
-        The values themselves, NaN where one is missing; None where they are no numbers.
+        The values themselves, of dates the days, NaN where one is missing; None where they are
+        neither numbers nor dates.
     """
 
     name: str
@@ -96,8 +97,12 @@ class Sample:
         """Return a column as it is."""
         series = self.frame[name]
         values = python_values(series)
-        numbers = np.array(values, float) if series.dtype.is_numeric() else None
-        return Column(name, codes_of(values), numbers)
+        codes = codes_of(values)
+        if series.dtype in (nw.Date, nw.Datetime):
+            values = [None if day is None else day.toordinal() for day in values]
+        elif not series.dtype.is_numeric():
+            return Column(name, codes, None)
+        return Column(name, codes, np.array(values, float))
 
 
 def codes_of(values: Iterable[Hashable]) -> Codes | None:

@@ -22,6 +22,7 @@ from cvxprivacy.model.distortion import (
     ordinal,
     squared_error,
 )
+from cvxprivacy.tables.bins import middles_of
 from cvxprivacy.text import named
 from cvxprivacy.validation import one_of, typed
 
@@ -162,8 +163,7 @@ def _of_columns(
         values = [level for level in levels if level is not None]
         stand: list[Any] = list(range(len(values)))
         if measure != "ordinal":
-            bins = source.schema.bins.get(name)
-            middles = dict(zip(bins.labels, bins.middles, strict=True)) if bins else {}
+            middles = middles_of(source.schema.bins.get(name), values)
             stand = [middles.get(level, level) for level in values]
             if not all(isinstance(v, numbers.Real) for v in stand):
                 problem = f"{measure} of {name!r}, whose levels are no numbers ({stand[0]!r})"

@@ -183,11 +183,12 @@ class DiscreteSource(Frozen):
         weights : column name, optional
             Survey weights: the law is that of the weighted records, as the frame's engine adds
             the weights, in floats.
-        bins : mapping of column to number or sequence, optional
+        bins : mapping of column to number, text or sequence, optional
             A number is the width of bands anchored at 0 (``{"age": 10}`` makes ``[20, 30)``, …);
             a sequence holds the edges of intervals closed below, and may begin with −inf and
-            end with inf; "q10" makes ten intervals of about equal counts.  They are kept in
-            ``schema`` and used again on every other table.
+            end with inf; "q10" makes ten intervals of about equal counts; "year" puts dates into
+            calendar intervals, as :class:`Periods` has them.  They are kept in ``schema`` and
+            used again on every other table.
         missing : {"refuse", "level", "drop"}
             Whether a missing value is an error, a letter of its own (``None``), or its record
             is left out.

@@ -14,9 +14,10 @@ import numpy as np
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.extras import nw
+from cvxprivacy.tables.periods import Periods
 from cvxprivacy.validation import array, number
 
-__all__ = ["Bins", "bins_of", "quantile_bins", "quantiles_in", "short"]
+__all__ = ["Bins", "bins_of", "middles_of", "quantile_bins", "quantiles_in", "short"]
 
 MOST_BINS = 1_000
 _ROOM = 10  # as a part of an interval's records, by which edges may be off their quantiles
@@ -216,6 +217,13 @@ def quantile_bins(name: Hashable, spec: str, counts: Mapping[Any, int]) -> Bins:
     except InputError as error:
         more = {"where": name, "value": spec}
         raise InputError("bins", error.problem, error.remedy, **more) from None
+
+
+def middles_of(bins: Bins | Periods | None, levels: Iterable[Any]) -> dict[Any, float]:
+    """Return the number that each interval among some levels counts as; nothing without bins."""
+    if isinstance(bins, Periods):
+        return bins.years(levels)
+    return {} if bins is None else dict(zip(bins.labels, bins.middles, strict=True))
 
 
 def bins_of(name: Hashable, spec: Any, least: Any, most: Any) -> Bins:

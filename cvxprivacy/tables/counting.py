@@ -15,10 +15,11 @@ import numpy.typing as npt
 from cvxprivacy.errors import InputError
 from cvxprivacy.extras import nw
 from cvxprivacy.frozen import FrozenFields
-from cvxprivacy.tables.bins import short
+from cvxprivacy.tables.bins import Bins, short
 from cvxprivacy.tables.engines import as_narwhals, collect, is_missing, python_values
 from cvxprivacy.tables.groups import Ungrouped, without_group
 from cvxprivacy.tables.labels import as_label
+from cvxprivacy.tables.periods import Periods, months_of
 from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.tables.values import MOST_CELLS, ranked
 
@@ -159,18 +160,24 @@ def _parts(lazy: nw.LazyFrame[Any], weights: Mapping[str, Any]) -> list[nw.LazyF
 def code(schema: TableSchema, lazy: nw.LazyFrame[Any], name: str) -> nw.Expr:
     """Return what a column's records are grouped by: their values, or the numbers of their bins."""
     value = nw.col(name)
-    if name not in schema.bins:
+    bins = schema.bins.get(name)
+    if bins is None:
         return value
-    return nw.when(~is_missing(lazy, name)).then(schema.bins[name].number(value))
+    if isinstance(bins, Periods):
+        value = months_of(value, lazy.collect_schema()[name], bins)
+    return nw.when(~is_missing(lazy, name)).then(bins.number(value))
 
 
 def _values(schema: TableSchema, name: str, codes: list[Any]) -> list[Any]:
     """Name groups, and the numbers of bins; what is outside of them becomes no letter."""
     if name in schema.groups:
         return schema.groups[name].named(codes)
-    if name not in schema.bins:
+    bins = schema.bins.get(name)
+    if bins is None:
         return codes
-    labels = [0, *schema.bins[name].labels, len(schema.bins[name].edges)]
+    if isinstance(bins, Periods):
+        return [None if v is None else bins.label(int(v)) for v in codes]
+    labels = [0, *bins.labels, len(bins.edges)]
     return [None if v is None else labels[int(v)] for v in codes]
 
 
@@ -205,18 +212,27 @@ def _check_cells(
     """Refuse no records, missing values, values outside the bins, and too many of them."""
     if not records.sum():
         raise InputError("frame", "no records", "pass a table with at least one row")
-    for argument in ("sensitive", "key", "side"):
+    roles = ("sensitive", "key", "side")
+    gaps = [
+        (role, name, missing)
+        for role in roles
+        for name in (getattr(schema, role) if schema.missing == "refuse" else ())
+        if (missing := records[[v is None for v in values[name]]].sum())
+    ]
+    if gaps:
+        first, column, missing = gaps[0]
+        others = [f", {n:,} in {name!r}" + f" ({role})" * (role != first) for role, name, n in gaps]
+        problem = "".join([f"{missing:,} missing values in column {column!r}", *others[1:]])
+        remedy = 'pass missing="level" (a letter of their own) or missing="drop"'
+        raise InputError(first, problem, remedy, where=_first_missing(frame, column))
+    for argument in roles:
         for name in getattr(schema, argument):
-            missing = records[[v is None for v in values[name]]].sum()
-            if missing and schema.missing == "refuse":
-                problem = f"{missing:,} missing values in column {name!r}"
-                remedy = 'pass missing="level" (a letter of their own) or missing="drop"'
-                raise InputError(argument, problem, remedy, where=_first_missing(frame, name))
             levels = len(set(values[name]))
             if levels > most:
                 problem = f"column {name!r} has {levels:,} different values"
                 remedy = (
-                    "give it bins (a width, or edges) if it is a number, groups= if it is not, or "
+                    "give it bins (a width, or edges; of dates a unit, such as year) if it is a "
+                    "number or a date, groups= if it is not, or "
                 )
                 remedy += "leave it out; what is recoded later is counted by "
                 remedy += f"DiscreteSource.from_table(…, most={levels})"
@@ -224,8 +240,8 @@ def _check_cells(
             ungrouped = {v for v in values[name] if isinstance(v, Ungrouped)}
             if ungrouped:
                 raise without_group(name, ungrouped)
-            if name in schema.bins:
-                edges = schema.bins[name].edges
+            if isinstance(bins := schema.bins.get(name), Bins):
+                edges = bins.edges
                 outside = records[[isinstance(v, int) for v in values[name]]].sum()
                 if outside:
                     problem = f"{outside:,} values of column {name!r} lie outside "
@@ -250,8 +266,11 @@ def natural_order(
     Bins, numbers, dates and ordered categories have one; text has not.  Groups are in the order
     in which they were stated.
     """
-    if name in schema.bins or name in schema.groups:
-        return list((schema.bins.get(name) or schema.groups[name]).labels)
+    recoding = schema.bins.get(name) or schema.groups.get(name)
+    if isinstance(recoding, Periods):
+        return sorted({*values} - {None})
+    if recoding is not None:
+        return list(recoding.labels)
     dtype = as_narwhals(frame).lazy().collect_schema()[name]
     if dtype.is_numeric() or dtype.is_temporal():
         return sorted(set(values) - {None})

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.exact import FloatArray
+from cvxprivacy.tables.periods import Periods
 from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.tables.values import ranked
 
@@ -39,8 +40,11 @@ def orders_of(
     orders = {}
     for name in schema.key:
         values = [value for value in levels.get(name, ()) if value is not None]
-        if name in schema.bins:
-            values = list(schema.bins[name].labels)
+        bins = schema.bins.get(name)
+        if isinstance(bins, Periods):
+            values = sorted(values)
+        elif bins is not None:
+            values = list(bins.labels)
         elif name in schema.groups:
             groups = schema.groups[name]
             values = groups.labels if groups.rest is None else []

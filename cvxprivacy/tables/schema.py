@@ -23,6 +23,7 @@ from cvxprivacy.tables.engines import (
     whole_records,
 )
 from cvxprivacy.tables.groups import Groups, groups_of
+from cvxprivacy.tables.periods import Periods, periods_of
 from cvxprivacy.tables.values import value_counts
 from cvxprivacy.validation import one_of, present
 
@@ -43,8 +44,9 @@ class TableSchema:
         Columns of Z, side information of the user.
     weights : column name, optional
         Survey weights, nonnegative.
-    bins : mapping of column to Bins
-        How columns of numbers are cut.
+    bins : mapping of column to Bins, Periods or text
+        How columns of numbers are cut, and dates put into calendar intervals, which their name is
+        enough for: ``"year"``.
     missing : {"refuse", "level", "drop"}
         A missing value is an error, is a letter (``None``), or leaves its record uncounted.
     reading : mapping
@@ -74,13 +76,15 @@ class TableSchema:
     sensitive: tuple[str, ...] = ()
     side: tuple[str, ...] = ()
     weights: str | None = None
-    bins: Mapping[str, Bins] = field(default_factory=dict)
+    bins: Mapping[str, Bins | Periods] = field(default_factory=dict)
     missing: str = "refuse"
     reading: Mapping[str, Any] = field(default_factory=dict)
     groups: Mapping[str, Groups] = field(default_factory=dict)
     earlier: int = 0
 
     def __post_init__(self) -> None:
+        calendar = {name: periods_of(spec) or spec for name, spec in self.bins.items()}
+        object.__setattr__(self, "bins", calendar)
         for name in ("key", "sensitive", "side", "bins", "reading", "groups"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
         one_of(self.missing, "missing", "refuse", "level", "drop")
@@ -136,9 +140,10 @@ class TableSchema:
             W, X and Z; None for no W or Z.
         weights : column name or None
             Survey weights.
-        bins : mapping of column to number, text, edges or Bins, or None
+        bins : mapping of column to number, text, edges, Bins or Periods, or None
             A width, such as 10; ``"q10"`` for ten intervals of about equal counts, with round
-            edges (``"q10:exact"``: with values of records); or increasing edges.
+            edges (``"q10:exact"``: with values of records); or increasing edges.  Of dates
+            ``"month"``, ``"quarter"``, ``"year"``, ``"decade"`` or years, such as ``"5years"``.
         missing : {"refuse", "level", "drop"}
             What becomes of missing values.
         groups : mapping of column to mapping, number or Groups, optional
@@ -174,18 +179,20 @@ class TableSchema:
         for name in wanted.keys() & grouped.keys():
             problem = f"column {name!r} has bins too"
             raise InputError("groups", problem, "pass one of the two for it", value=name)
-        anything = dict.fromkeys(wanted, Bins((-math.inf, math.inf)))
-        replace(schema, bins=anything).check(lazy, used)
+        calendar = {name: periods_of(spec) for name, spec in wanted.items()}
+        periods = {name: spec for name, spec in calendar.items() if spec is not None}
+        numbers = dict.fromkeys(wanted, Bins((-math.inf, math.inf)))
+        replace(schema, bins={**numbers, **periods}).check(lazy, used)
         settled = {name: groups_of(name, spec, partial(value_counts, lazy, name))
                    for name, spec in grouped.items()}  # fmt: skip
         return replace(
             schema,
-            bins=_settled_bins(lazy, wanted),
+            bins={**_settled_bins(lazy, wanted, periods), **periods},
             groups={name: kept for name, kept in settled.items() if kept is not None},
         )
 
     def check(self, lazy: nw.LazyFrame[Any], names: Sequence[str]) -> None:
-        """Refuse a table that lacks a column, or has text where numbers are needed.
+        """Refuse a table that lacks a column, or has text where numbers or dates are needed.
 
         Parameters
         ----------
@@ -202,10 +209,16 @@ class TableSchema:
         types = lazy.collect_schema()
         for name in names:
             present(name, types.names(), "frame")
-            if (name in self.bins or name == self.weights) and not types[name].is_numeric():
+            bins = self.bins.get(name)
+            if isinstance(bins, Periods):
+                _check_dates(lazy, name, types[name], bins)
+            elif (bins or name == self.weights) and not types[name].is_numeric():
                 argument = "weights" if name == self.weights else "bins"
                 problem = f"column {name!r} is {types[name]}, not numbers"
-                raise InputError(argument, problem, "convert it to numbers", value=name)
+                remedy = "convert it to numbers"
+                if types[name] in (nw.Date, nw.Datetime):
+                    remedy = f'pass a calendar interval, {{{name!r}: "year"}}'
+                raise InputError(argument, problem, remedy, value=name)
             if types[name].is_nested():
                 remedy = "use columns of strings, numbers or categories"
                 problem = f"column {name!r} is {types[name]}, which cannot be counted"
@@ -253,15 +266,22 @@ class TableSchema:
     def _letters(self, name: str, values: list[Any]) -> list[Any]:
         if name in self.groups:
             return self.groups[name].named(values)
-        if name not in self.bins:
+        bins = self.bins.get(name)
+        if bins is None:
             return values
+        if isinstance(bins, Periods):
+            try:
+                return bins.named(values)
+            except InputError as error:
+                problem = f"column {name!r}: {error.problem}"
+                raise InputError("values", problem, error.remedy, value=error.value) from None
         try:
             numbers = [math.nan if v is None else float(v) for v in values]
         except (TypeError, ValueError):
             value = next(v for v in values if not isinstance(v, int | float | None))
             problem = f"column {name!r} has {value!r}, which no bin can hold"
             raise InputError("values", problem, "pass numbers", value=value) from None
-        bands = self.bins[name].named(numbers)
+        bands = bins.named(numbers)
         return [
             band if value is not None and isinstance(band, str) else value
             for value, band in zip(values, bands, strict=True)
@@ -276,7 +296,12 @@ class TableSchema:
             "side": list(self.side),
             "weights": self.weights,
             "bins": [
-                [name, [e if math.isfinite(e) else str(e) for e in bins.edges]]
+                [
+                    name,
+                    bins.unit
+                    if isinstance(bins, Periods)
+                    else [e if math.isfinite(e) else str(e) for e in bins.edges],
+                ]
                 for name, bins in self.bins.items()
             ],
             **({"groups": groups} if groups else {}),
@@ -307,7 +332,12 @@ class TableSchema:
         return cls(
             **{role: tuple(group) for role, group in names.items()},
             weights=data["weights"],
-            bins={name: Bins(tuple(float(e) for e in edges)) for name, edges in data["bins"]},
+            bins={
+                name: Periods(edges)
+                if isinstance(edges, str)
+                else Bins(tuple(float(e) for e in edges))
+                for name, edges in data["bins"]
+            },
             missing=data["missing"],
             reading=dict(data["reading"]),
             groups={name: Groups.from_list(listed) for name, *listed in data.get("groups", ())},
@@ -323,8 +353,31 @@ def _specs(specs: Any, argument: str) -> dict[str, Any]:
     return {str(name): spec for name, spec in (specs or {}).items()}
 
 
-def _settled_bins(lazy: nw.LazyFrame[Any], wanted: Mapping[str, Any]) -> dict[str, Bins]:
+def _check_dates(
+    lazy: nw.LazyFrame[Any], name: str, dtype: nw.dtypes.DType, periods: Periods
+) -> None:
+    """Refuse a column that has something else than dates, with the first record of it."""
+    if dtype in (nw.Date, nw.Datetime):
+        return
+    values = {} if dtype.is_nested() or dtype == nw.Boolean else value_counts(lazy, name)
+    try:
+        if not values:
+            raise InputError("bins", f"it is {dtype}", "convert it to dates")
+        periods.check(values)
+    except InputError as error:
+        where = None
+        if values and not (lazy.implementation.is_duckdb() or lazy.implementation.is_dask()):
+            column = python_values(collect(lambda: lazy.select(name))[name])
+            where = column.index(error.value)
+        problem = f"column {name!r}: {error.problem}"
+        raise InputError("bins", problem, error.remedy, where=where, value=error.value) from None
+
+
+def _settled_bins(
+    lazy: nw.LazyFrame[Any], wanted: Mapping[str, Any], periods: Mapping[str, Periods]
+) -> dict[str, Bins]:
     """Return bins with edges: those of a width cover the values, quantiles are those of them."""
+    wanted = {name: spec for name, spec in wanted.items() if name not in periods}
     ends = dict.fromkeys(wanted, (None, None))
     ranged = [name for name, spec in wanted.items() if quantiles_in(spec) is None]
     if ranged:

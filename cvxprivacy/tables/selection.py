@@ -9,6 +9,7 @@ from typing import Any
 from cvxprivacy.extras import nw
 from cvxprivacy.tables.counting import code
 from cvxprivacy.tables.engines import as_narwhals, is_missing
+from cvxprivacy.tables.periods import Periods
 from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.tables.values import value_counts
 
@@ -39,8 +40,10 @@ def _is_among(schema: TableSchema, lazy: nw.LazyFrame[Any], letters: Sequence[An
         present = list(wanted - {None})
         if name in schema.groups:
             present = _of_groups(schema, lazy, name, set(present))
-        elif name in schema.bins:
-            present = [schema.bins[name].labels.index(v) + 1 for v in present]
+        elif isinstance(bins := schema.bins.get(name), Periods):
+            present = [bins.place(v) for v in present]
+        elif bins is not None:
+            present = [bins.labels.index(v) + 1 for v in present]
         if isinstance(types[name], nw.Decimal) and name not in schema.bins:
             present = [Decimal(str(v)) for v in present]
         missing = is_missing(lazy, name)

@@ -300,6 +300,24 @@ def test_a_code_alone_makes_no_column_of_numbers(code, here):
     assert code in say("audit", "--help").out
 
 
+@pytest.mark.parametrize("ending", ["csv", "xlsx", "parquet", "sav", "dta", "xpt"])
+def test_all_columns_with_gaps_are_named_at_once(ending, here):
+    """With their counts and options, and no place in a frame."""
+    table = [
+        (i, (i % 5 and sex) or None, (i % 7 and age) or None, (i % 9 and ill) or None)
+        for i, sex, age, ill, _ in records()
+    ]
+    if ending == "csv":
+        table = [["" if cell is None else cell for cell in row] for row in table]
+    name = written(ending, ("id", "sex", "age", "ill"), table)
+    roles = ("--sensitive", "ill", "--key", "age,sex", "--bins", "age=10", "--budget", 0.1)
+    gaps = (
+        "--sensitive: 14 missing values in column 'ill', 18 in 'age' (--key), 24 in 'sex' (--key)"
+    )
+    refused("release", name, *roles, pieces=[f"{gaps}; pass --missing level"])
+    report("release", name, *roles, "--missing", "level")
+
+
 @pytest.mark.parametrize("ending", ["sav", "dta"])
 def test_what_the_file_declares_as_missing_is_told_and_stays(ending, here):
     pyreadstat, pd = (pytest.importorskip(n, reason=WHY) for n in ("pyreadstat", "pandas"))

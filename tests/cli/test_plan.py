@@ -13,6 +13,7 @@ import sys
 import tomllib
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -345,3 +346,20 @@ def test_a_real_terminal_is_asked(leaves, here):
     assert {*here.iterdir()} - {here / "t.csv"} == (
         set() if leaves else {here / "plan.toml", here / "plan.sh"}
     )
+
+
+@pytest.mark.parametrize(("hidden", "others", "idle"), [
+    ("Einkommen_netto", ("Geburtsdatum", "Geschlecht", "PLZ", "StaatsangehoerigkeitCode"), "Größe"),
+    ("salaire", ("âge", "date_naissance", "code_postal", "Nationalité"), "taille"),
+    ("diagnostico", ("edad", "sexo", "nivel_educacion", "OCUPACIÓN"), "altura"),
+    ("Vermoegen", ("Altersklasse", "Bildungsabschluss", "Wohnort", "Beruf"), "statement"),
+])  # fmt: skip
+def test_columns_have_names_in_other_languages(hidden, others, idle):
+    columns = {n: proposals.ColumnFacts(n, False, 3, 0, 90) for n in (idle, *others, hidden, "x")}
+    name, why = proposals.confidential([*columns.values()])
+    assert name == hidden
+    assert why.startswith("its name says")
+    for each in others:
+        leaks = {n: SimpleNamespace(corrected=0.1) for n in columns}
+        named, _ = proposals.knowable([columns[each], columns[idle]], leaks)
+        assert list(named) == [each]

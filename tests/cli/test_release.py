@@ -200,6 +200,9 @@ OPTIONS = [  # option, value, what the message says
     *(("--criterion", v, v.split("=")[0]) for v in ("Foo", "Foo=1", "tclosenes=1", "TCloseness",
       "TCloseness=", "TCloseness=x", "PreserveMarginal=1", "ForbiddenMoves=1")),
     *(("--criterion", f"TCloseness={v}", v) for v in ("-1", "nan")),
+    *(("--criterion", v, f"{v!r}; did you mean {w}?") for v, w in (
+        ("KAnonymity:5", "KAnonymity=5"), ("tcloseness:0.2:emd", "TCloseness=0.2:emd"),
+        ("PerfectPrivacy:kl", "PerfectPrivacy"), ("PerLetter:", "PerLetter=NUMBER"))),
     ("--leakage", "nope", "nope"), ("--leakage", "sibson", "sibson:NUMBER"),
     ("--leakage", "gain", "guessing-probability"),
     ("--leakage", "f-information", "did you mean 'mutual-information'?"),

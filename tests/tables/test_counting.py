@@ -230,6 +230,21 @@ def test_a_missing_value_is_named_with_its_row_in_memory(kind, nothing):
     assert caught.value.where == (2 if kind in MEMORY else None)
 
 
+@pytest.mark.parametrize("kind", ["pandas", "duckdb"])
+def test_all_columns_that_miss_values_are_named_at_once(kind):
+    columns = {
+        "a": ("text", ["x", "y", "x", "y"]), "w": ("text", ["n", None, "y", "n"]),
+        "x": ("float", [1, 2, NAN, None]), "z": ("text", [None, None, None, "o"]),
+    }  # fmt: skip
+    roles = {"sensitive": "w", "key": ["a", "x"], "side": "z"}
+    with pytest.raises(cpv.InputError) as caught:
+        from_table(made(kind, columns), **roles)
+    problem = "1 missing values in column 'w', 2 in 'x' (key), 3 in 'z' (side)"
+    assert caught.value.problem == problem
+    with pytest.raises(cpv.InputError, match=r"^key.*: 2 missing values in column 'x', 1 in 'w'; "):
+        from_table(made(kind, columns), sensitive="a", key=["x", "w"])
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(

@@ -196,7 +196,12 @@ def test_what_cannot_be_counted_is_refused_in_words(here):
     refused("verify", pieces=["PROOF"])
     document["asked"]["coding"]["reading"]["format"] = "parquet"
     write("report.json", json.dumps(document))
-    refused(*how, "o.csv", pieces=["delimited text alone is counted"])
+    refused(*how, "o.csv", pieces=["t.csv is no table of Parquet"])
+    with pytest.raises(ValueError, match="delimited text alone is counted"):
+        recounted("t.csv", "o.csv", document)
+    document["asked"]["coding"]["reading"]["format"] = "spss"
+    write("report.json", json.dumps(document))
+    refused(*how, "o.csv", pieces=["nothing reads SPSS but what writes it", ".csv"])
 
 
 def test_it_shares_nothing_with_what_it_checks():

@@ -26,8 +26,10 @@ __all__ = ["Recount", "recounted"]
 
 BITS = 4096  # of a ball that is to tell a sum from zero; one that it cannot tell is taken for zero
 _W, _X, _Y = range(3)  # places in a cell
+_UNITS = {"month": 1, "quarter": 3, "year": 12, "decade": 120}  # months
 NEAR = 1e-9  # what a figure of the report may be off: it is a sum of floats
 
+Rows = Callable[[str, Mapping[str, Any]], Iterator[list[str]]]
 Law = list[tuple[Fraction, Fraction]]  # p(w | x̂) and p(w), W in order
 
 
@@ -44,7 +46,9 @@ class Recount:
             self.problems.append(f"{name}: {reported:.10g} is reported, {counted:.10g} is counted")
 
 
-def recounted(original: str, released: str, report: Mapping[str, Any]) -> Recount:
+def recounted(
+    original: str, released: str, report: Mapping[str, Any], rows: Rows | None = None
+) -> Recount:
     """Count a released table beside its original, and compare it with the report of its release.
 
     Parameters
@@ -53,6 +57,9 @@ def recounted(original: str, released: str, report: Mapping[str, Any]) -> Recoun
         Paths of delimited text.
     report : mapping
         The document that ``cvxprivacy release --json`` printed of a table that was written.
+    rows : callable, optional
+        Of a path, and of how it was read, yields the names of the columns and the records, as lists
+        of text: for tables of another format.
 
     Raises
     ------
@@ -62,13 +69,15 @@ def recounted(original: str, released: str, report: Mapping[str, Any]) -> Recoun
     if not {"asked", "drawn"} <= report.keys():
         raise ValueError("the report is not what `release --out --json` printed of a single table")
     outcome, coding = Recount(), report["asked"]["coding"]
-    counts, differ = _counted(original, released, coding, report.get("columns_dropped", []))
+    dropped = report.get("columns_dropped", [])
+    before, after = ((rows or _records)(path, coding["reading"]) for path in (original, released))
+    counts, differ = _counted((original, before), (released, after), coding, dropped)
     if differ:
         outcome.problems.append(f"{differ:,} records differ in columns that are to be copied")
     units, drawn, sizes = report["units"], report["drawn"], counts.sizes.values()
     for name, reported, counted in (
         ("records", report["released"]["records"], counts.records),
-        ("changed records", report["released"]["changed"], counts.changed),
+        ("changed records", report["released"].get("changed", counts.changed), counts.changed),
         ("groups", drawn["groups"], len(sizes)),
         ("records of the least group", drawn["smallest"], min(sizes)),
         ("I(W; X̂) of the table", drawn["risk"], _value(counts.told(), units)),
@@ -165,10 +174,13 @@ class _Counts:
 
 
 def _counted(
-    original: str, released: str, coding: Mapping[str, Any], dropped: Collection[str]
+    of_original: tuple[str, Iterator[list[str]]],
+    of_released: tuple[str, Iterator[list[str]]],
+    coding: Mapping[str, Any],
+    dropped: Collection[str],
 ) -> tuple[_Counts, int]:
     """Return the counts of two tables, and how many records differ where they were copied."""
-    before, after = (_records(path, coding["reading"]) for path in (original, released))
+    (original, before), (released, after) = of_original, of_released
     titles, others = next(before, []), next(after, [])
     names = _addresses(titles)
     kept = [i for i, name in enumerate(names) if name not in dropped]
@@ -269,6 +281,24 @@ def _reader(name: str, coding: Mapping[str, Any]) -> Callable[[str, bool], Any]:
             raise ValueError(f"{cell!r} of {name!r} is in no band")
         return place
 
+    def period(cell: str, released: bool) -> int:
+        unit: str = bands[name]
+        months = _UNITS.get(unit) or 12 * int(unit.removesuffix("years"))
+        if not released:
+            order = reading.get("dates", {}).get(name, "year-month-day")
+            digits = re.findall("[0-9]+", cell)
+            if order == "yearmonthday":
+                order, digits = "year-month", [cell.strip()[:4], cell.strip()[4:6]]
+            parts = dict(zip(re.split("[-/.]", order), map(int, digits), strict=False))
+            return (12 * parts["year"] + parts.get("month", 1) - 1) // months
+        match = re.fullmatch("([0-9]{4})(?:-([0-9]{2})|-Q([1-4])|-([0-9]{4,5}))?", cell)
+        year, month, quarter, last = (int(n or 0) for n in (match.groups() if match else [0] * 4))
+        first = 12 * year + (month - 1 if month else 3 * (quarter - 1) if quarter else 0)
+        length = 1 if month else 3 if quarter else 12 * (last - year + 1 if last else 1)
+        if match is None or length != months or first % months:
+            raise ValueError(f"{cell!r} of {name!r} is released, which is no {unit}")
+        return first // months
+
     def group(cell: str, released: bool) -> int:
         values, other = groups[name]
         labels = [*map(str, dict.fromkeys([*values.values(), other]))]
@@ -276,6 +306,7 @@ def _reader(name: str, coding: Mapping[str, Any]) -> Callable[[str, bool], Any]:
         return labels.index(cell if released else str(values.get(text, other)))
 
     read = band if name in bands else group if name in groups else plain
+    read = period if isinstance(bands.get(name), str) else read
     return lambda cell, released: None if cell in gaps else read(cell, released)
 
 

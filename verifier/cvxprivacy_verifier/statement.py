@@ -214,6 +214,9 @@ def _table(table: Any) -> list[str]:
         parts += [f"{role} {', '.join(map(quoted, table[role]))}"] if table[role] else []
     parts += [] if table["weights"] is None else [f"weights {quoted(table['weights'])}"]
     for name, edges in table["bins"]:
+        if isinstance(edges, str):
+            parts.append(f"{quoted(name)} by {quoted(edges)}")
+            continue
         ends = f"{float(edges[0]):g} to {float(edges[-1]):g}"
         parts.append(f"{quoted(name)} in {many(len(edges) - 1, 'interval')} from {ends}")
     for name, pairs, other in table.get("groups", ()):

@@ -24,6 +24,7 @@ from cvxprivacy.cli.house import House
 from cvxprivacy.cli.outputs import Output
 from cvxprivacy.errors import InputError
 from cvxprivacy.files import blocks_of, file_sum, is_device, reachable, sum_of
+from cvxprivacy.tables.periods import Periods
 
 __all__ = ["Asked", "Facts", "Kept", "input_facts", "input_file", "seed_of", "verification"]
 
@@ -32,7 +33,7 @@ Facts = dict[str, Any]
 PACKAGES = ("cvxprivacy", "numpy", "scipy", "pandas", "narwhals", "python-flint", "matplotlib")
 LISTED = 12  # values of a group
 GONE = "not in the released table"  # what becomes of a column
-_UNSAID = ("na", "numbers", "codes", "drop", "keep")  # of how a table was read
+_UNSAID = ("na", "numbers", "codes", "dates", "drop", "keep")  # of how a table was read
 MOST_BYTES = 1 << 30  # of a released table that is read again
 MOST_PROOF = 8 << 20  # bytes of a proof that is proved again while the report is made
 
@@ -84,13 +85,7 @@ def input_facts(
         "key": {"columns": list(schema.key), "cells": sizes["x"]},
         "columns": _columns(asked.opened, schema),
         "recodings": [
-            {
-                "column": name,
-                "intervals": len(bins.labels),
-                "edges": None
-                if name in schema.sensitive
-                else [rounded(e, 12) if abs(e) < float("inf") else str(e) for e in bins.edges],
-            }
+            {"column": name, **_intervals(bins, name in schema.sensitive)}
             for name, bins in schema.bins.items()
         ],
         "groups": [
@@ -301,6 +296,14 @@ def verification(
     if sequel and not problem:
         note = "without --problem-out nothing ties the proof to the channels of earlier releases"
     return {**facts, "verified": not problems, "says": says, "note": note}
+
+
+def _intervals(bins: Any, hidden: bool) -> dict[str, Any]:
+    """Return what is said of bins; the edges of hidden ones are not."""
+    if isinstance(bins, Periods):
+        return {"unit": bins.unit}
+    edges = [rounded(e, 12) if abs(e) < float("inf") else str(e) for e in bins.edges]
+    return {"intervals": len(bins.labels), "edges": None if hidden else edges}
 
 
 def _without_edges(line: str, sensitive: Sequence[str]) -> str:

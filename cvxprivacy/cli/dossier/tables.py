@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -98,10 +99,10 @@ class Drawn:
         names = [*schema.columns, *([schema.weights] if schema.weights else [])]
         there = [name for name in names if name not in asked.opened.dropped]
         after = released_table(path, schema).frame(
-            there, binned=[name for name in schema.sensitive if name in schema.bins]
+            there, binned={n: of for n, of in schema.bins.items() if n in schema.sensitive}
         )
         # what misses a value in the release is suppressed: those that were dropped are not in it
-        before = schema.counted_records(asked.opened.frame(names, binned=list(schema.bins)))
+        before = schema.counted_records(asked.opened.frame(names, binned=schema.bins))
         if len(there) < len(names):
             after = _beside(after, before, there, [name for name in names if name not in there])
         pairs = paired(before, after, schema)
@@ -135,15 +136,20 @@ def _beside(released: Any, original: Any, there: Sequence[str], lacking: Sequenc
     return pd.concat([after.reset_index(drop=True), before.reset_index(drop=True)], axis=1)
 
 
-def released_table(path: Path, schema: TableSchema) -> Any:
-    """Open a released table as the original was read; bands stand in place of numbers."""
+def released_table(
+    path: str | os.PathLike[str], schema: TableSchema, typed: Mapping[str, Any] | None = None
+) -> Any:
+    """Open a released table as the original was read; bands stand in place of numbers.
+
+    ``typed`` is how the user says that it is read.
+    """
     from cvxprivacy.cli.table_files import open_table
 
     reading = dict(schema.reading)
     if "numbers" in reading:
         recoded = {*schema.key} & {*schema.bins, *schema.groups}
         reading["numbers"] = [name for name in reading["numbers"] if name not in recoded]
-    return open_table(path, None, recorded=reading)
+    return open_table(path, typed, recorded=reading)
 
 
 def quality_of(before: Any, after: Any, channel: Channel) -> dict[str, Any] | None:

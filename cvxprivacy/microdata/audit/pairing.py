@@ -11,11 +11,12 @@ import numpy as np
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.model.discrete import DiscreteSource
-from cvxprivacy.tables.bins import bins_of
+from cvxprivacy.tables.bins import Bins, bins_of, middles_of
 from cvxprivacy.tables.counting import natural_order
 from cvxprivacy.tables.engines import as_narwhals
 from cvxprivacy.tables.groups import Groups, Ungrouped
 from cvxprivacy.tables.labels import shown
+from cvxprivacy.tables.periods import Periods
 from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.tables.values import MOST_CELLS, value_counts
 from cvxprivacy.validation import labels, present
@@ -140,24 +141,39 @@ def _schemas(
     if not kept:
         remedy = "keep at least one key column, if only as a constant"
         raise InputError("released", "no key column", remedy)
-    numeric = {n for n in schema.bins if n in types.names() and types[n].is_numeric()}
+    again = [n for n, b in schema.bins.items() if n in types.names() and _unbanded(released, n, b)]
     specs = {  # quantiles are those of the original
         str(name): schema.bins[str(name)] if isinstance(spec, str) else spec
         for name, spec in bins.items()
-        if str(name) in numeric
+        if str(name) in again
     }
     grouped = {n: g for n, g in schema.groups.items() if n in types.names()}
     grouped = {n: g for n, g in grouped.items() if _ungrouped(released, n, g)}
     released_schema = _schema(released, schema.sensitive, kept, specs, schema.missing, grouped)
     both = dict(schema.bins)
     for column, spec in specs.items():
-        edges = [of.bins[column].edges for of in (schema, released_schema)]
+        edges = [b.edges for b in (schema.bins[column], released_schema.bins[column])
+                 if isinstance(b, Bins)]  # fmt: skip
+        if not edges:  # calendar intervals, which are the same for every table
+            continue
         least, most = min(e[0] for e in edges), max(e[-2] for e in edges)
         both[column] = bins_of(column, spec, least, most)
     gone = [name for name in schema.key if name not in kept]
     notes = [f"suppressed in the release: {', '.join(gone)}"] if gone else []
-    released_schema = replace(released_schema, bins={name: both[name] for name in numeric})
+    released_schema = replace(released_schema, bins={name: both[name] for name in again})
     return replace(schema, bins=both), released_schema, notes
+
+
+def _unbanded(released: Any, name: str, bins: Bins | Periods) -> bool:
+    """Tell a released column of numbers or dates, as the original's, from one of intervals."""
+    lazy = as_narwhals(released).lazy()
+    if not isinstance(bins, Periods):
+        return lazy.collect_schema()[name].is_numeric()
+    try:
+        TableSchema(key=(name,), bins={name: bins}).check(lazy, [name])
+    except InputError:
+        return False
+    return True
 
 
 def _ungrouped(released: Any, name: str, groups: Groups) -> bool:
@@ -176,7 +192,8 @@ def _unbinned(schema: TableSchema, after: DiscreteSource) -> list[str]:
     assert after.schema is not None
     notes = []
     for name in (n for n in after.schema.columns if n in schema.bins):
-        texts = set(after.levels[name]) - {None, *schema.bins[name].labels}
+        levels = after.levels[name]
+        texts = {*levels} - {None, *middles_of(schema.bins[name], levels)}
         if name not in after.schema.bins and texts:
             some = repr(min(map(str, texts)))
             notes.append(f"{name} holds text in the release, such as {some}: it is not binned")

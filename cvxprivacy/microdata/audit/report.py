@@ -375,8 +375,9 @@ def audit(
         chi-squared, squared Hellinger, the guessing probability, Sibson's of order 2 and maximal
         leakage.  Matrices are in the order of ``released.w``, or of ``original.w`` where that is
         the reference.
-    bins : mapping of column to number or sequence, optional
-        As for :meth:`DiscreteSource.from_table`; for a released column only where it is numeric.
+    bins : mapping of column to number, text or sequence, optional
+        As for :meth:`DiscreteSource.from_table`; for a released column only where it is numeric, or
+        of dates.
         Bands of a width cover both tables; quantiles are those of the original.
     groups : mapping of column to mapping or number, optional
         As for :meth:`DiscreteSource.from_table`, of the original.  A released column that holds

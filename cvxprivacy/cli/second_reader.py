@@ -1,0 +1,133 @@
+"""Tables read a second time, for a second count: by another library than the one that writes them.
+
+A release writes Parquet with Arrow, workbooks with openpyxl and tables of Stata with pyreadstat.
+They are read here by DuckDB, calamine and pandas, into rows as delimited text has them.
+"""
+
+from __future__ import annotations
+
+import glob
+import re
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime, time
+from typing import Any
+
+from cvxprivacy.cli.framed import NAMES, format_of
+from cvxprivacy.errors import InputError
+from cvxprivacy.extras import pd, required
+
+__all__ = ["prepared"]
+
+Rows = Iterator[list[Any]]
+Reader = Callable[[str, Mapping[str, Any]], Rows]
+BATCH = 10_000  # records that DuckDB hands over at a time
+_NUMBERS = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL\(.*\)")
+
+
+def prepared(document: dict[str, Any], original: str) -> tuple[dict[str, Any], Reader | None]:
+    """Return a report as a second count takes it, and what reads its tables.
+
+    Returns
+    -------
+    document : dict
+        The report, whose coding says what is missing and what is a number, as text has it.
+    reader : callable or None
+        Of a path, and of how it was read, yields the names of the columns and the records, as cells
+        of text; None for delimited text, which the second count reads by itself.
+
+    Raises
+    ------
+    InputError
+        For a format that nothing but the library that writes it can read.
+    """
+    coding = document.get("asked", {}).get("coding", {})
+    kind = coding.get("reading", {}).get("format", "text")
+    if kind == "text":
+        return document, None
+    if kind not in _READERS:
+        problem = f"{original}: nothing reads {NAMES[kind]} but what writes it"
+        raise InputError("--released", problem, "export it as .csv, and release that")
+
+    def rows(path: str, _: Mapping[str, Any]) -> Rows:
+        _refuse_other(path, kind)
+        return _READERS[kind](path, coding)
+
+    _refuse_other(original, kind)
+    if kind != "parquet":
+        return document, rows
+    types = _queried(original).description
+    numbers = [name for name, of, *_ in types if _NUMBERS.fullmatch(str(of))]
+    coding = {**coding, "reading": {**coding["reading"], "na": [None], "numbers": numbers}}
+    return {**document, "asked": {**document["asked"], "coding": coding}}, rows
+
+
+def _refuse_other(path: str, kind: str) -> None:
+    """Refuse a table of another format than the report is of."""
+    if format_of(path) != kind:
+        problem = f"{path} is no table of {NAMES[kind]}, as the report is of"
+        raise InputError("--released", problem, "pass tables of one format", value=path)
+
+
+def _queried(path: str) -> Any:
+    """Return a connection that has been asked for all records."""
+    duckdb = required("duckdb", "engines", "Parquet")
+    query = "FROM read_parquet($pattern, hive_partitioning = false)"
+    try:
+        return duckdb.connect().execute(query, {"pattern": glob.escape(path)})
+    except duckdb.Error as error:
+        raise ValueError(str(error).splitlines()[0]) from None
+
+
+def _parquet(path: str, _: Mapping[str, Any]) -> Rows:
+    records = _queried(path)
+    yield [name for name, *_ in records.description]
+    while batch := records.fetchmany(BATCH):
+        for record in batch:
+            yield [None if v is None or v != v else _text(v) for v in record]
+
+
+def _workbook(path: str, coding: Mapping[str, Any]) -> Rows:
+    calamine = required("python_calamine", "files", "Excel")
+    try:
+        book = calamine.CalamineWorkbook.from_path(path)
+        names, wanted = book.sheet_names, coding["reading"].get("sheet")
+        header, *records = book.get_sheet_by_name(
+            wanted if wanted in names else names[0]
+        ).to_python()
+    except (OSError, calamine.CalamineError) as error:
+        raise ValueError(f"{path}: {error}") from None
+    kept = [i for i, name in enumerate(header) if name != "" or any(r[i] != "" for r in records)]
+    while records and not any(v != "" for v in records[-1]):
+        records.pop()
+    yield [_text(header[i]) for i in kept]
+    for record in records:
+        if len(header) == 1 or any(v != "" for v in record):
+            yield [_text(record[i]) for i in kept]
+
+
+def _stata(path: str, coding: Mapping[str, Any]) -> Rows:
+    """Yield cells: those that are counted with dates, others as they are stored."""
+    how: dict[str, Any] = {"convert_categoricals": False, "preserve_dtypes": True}
+    stored = pd.read_stata(path, convert_dates=False, convert_missing=True, **how)
+    counted = [n for n in (*coding["key"], *coding["sensitive"]) if n in stored]
+    dated = pd.read_stata(path, columns=counted, **how)
+    yield [str(name) for name in stored.columns]
+    columns = [
+        ["" if v is None or v != v or v is pd.NaT else _text(v) for v in dated[name]]
+        if name in counted
+        else list(map(_text, stored[name]))
+        for name in stored.columns
+    ]
+    yield from map(list, zip(*columns, strict=True))
+
+
+_READERS = {"parquet": _parquet, "excel": _workbook, "stata": _stata}
+
+
+def _text(value: Any) -> str:
+    """Return a cell as text holds it: whole numbers without a point, dates as ISO 8601 has them."""
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, datetime):
+        return str(value.date() if value.time() == time() else value)
+    return str(value).removesuffix(".0")

@@ -1,0 +1,80 @@
+"""Released tables of other formats than text counted again: as text is, and lies are seen."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.cli.runner import report, say, write
+from tests.cli.test_as_offices_have_it import lines_of, written
+from tests.lengths import rest_at_length
+
+HEADER = ("id", "age", "town", "dose", "pay")
+ENDINGS = ["parquet", "xlsx", "dta"]
+HOW = {
+    "missing level": ("--bins", "age=q4", "--missing", "level", "--top", "town=2"),
+    "missing drop": ("--bins", "age=-inf:30:inf", "--missing", "drop", "--drop", "id"),
+    "weights": ("--bins", "age=20", "--weights", "dose", "--criterion", "LDiversity=1.5"),
+    "bands": ("--bins", "age=10", "--criterion", "TCloseness=0.3:emd"),
+    "as it is": ("--key", "dose", "--criterion", "KAnonymity=3"),
+}
+
+
+def records(gaps):
+    """Return records of whole numbers, text and halves; pay, 9 to 12, depends on age."""
+    chance = random.Random(4)
+    for i in range(160):
+        age, town = chance.randrange(20, 60), chance.choice(["Ulm", "Bonn", "Trier", "Hof"])
+        if gaps and i % 13 == 0:
+            age = None
+        pay = 9 + min(3, chance.randrange(1, (age or 40) // 9))
+        yield i, age, town, chance.randrange(1, 9) / 2, pay
+
+
+def drawn(ending, how):
+    """Release the table in a format, and keep the report."""
+    table = list(records("--missing" in how))
+    if ending == "csv":
+        table = [["" if cell is None else cell for cell in row] for row in table]
+    name = written(ending, HEADER, table)
+    key = () if "--key" in how else ("--key", "age,town")
+    asked = ("--sensitive", "pay", *key, "--budget", 0.15, "--seed", 3, *how, "--no-untouched")
+    write(f"{ending}.json", say("release", name, *asked, "--out", f"o.{ending}", "--json").out)
+
+
+def counted(ending, released=None, code=0):
+    name = released or f"o.{ending}"
+    how = ("verify", "--table", f"t.{ending}", "--released", name, "--report", f"{ending}.json")
+    return report(*how, code=code)[name]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("how", rest_at_length(list(HOW), 1))
+def test_it_is_counted_as_text_is(ending, how, here):
+    """What is said of the table is what is said of the same table as text."""
+    for kind in (ending, "csv"):
+        drawn(kind, HOW[how])
+    one, other = counted(ending), counted("csv")
+    assert one["verified"]
+    assert one["statement"] == other["statement"]
+    assert one["statement"][0].startswith("147 records" if "drop" in how else "160 records")
+
+
+@pytest.mark.parametrize("ending", rest_at_length(ENDINGS, 1))
+@pytest.mark.parametrize("column", rest_at_length(["age", "id", "town", "pay"], 2))
+def test_a_cell_that_is_not_as_it_was_is_seen(ending, column, here):
+    """Of the key it changes figures; of another column it was to be copied."""
+    drawn(ending, ("--bins", "age=20"))
+    header, *lines = lines_of(f"o.{ending}")
+    place = header.index(column)
+    donor = next(line[place] for line in lines if line[place] != lines[0][place])
+    lines[0] = [*lines[0][:place], donor, *lines[0][place + 1 :]]
+    Path(f"t.{ending}").rename("kept")
+    Path(written(ending, HEADER, lines)).rename(f"forged.{ending}")
+    Path("kept").rename(f"t.{ending}")
+    result = counted(ending, f"forged.{ending}", code=1)
+    assert not result["verified"]
+    copied = "1 records differ in columns that are to be copied" in result["problems"]
+    assert copied == (column in ("pay", "id"))
