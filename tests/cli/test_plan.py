@@ -123,6 +123,7 @@ def test_a_session_at_a_terminal(at_terminal, here):
     assert Path("r.csv").read_bytes() == first  # its seed is in the command
 
 
+@pytest.mark.long
 def test_proposals_are_taken_where_nobody_sits(here):
     facts = report("plan", "t.csv")
     answers = {a["question"]: a for a in facts["answers"]}
@@ -157,6 +158,7 @@ def test_proposals_are_taken_where_nobody_sits(here):
     assert facts["bend"]["ties"] == []
 
 
+@pytest.mark.long
 def test_a_key_of_few_cells_is_left_as_it_is(here):
     facts = report("plan", "t.csv", *QUICK, "--key", "age", "--cells", "80")
     assert facts["recoding"] == {}
@@ -164,6 +166,7 @@ def test_a_key_of_few_cells_is_left_as_it_is(here):
     assert facts["distortion"] == ["sex=hamming", "age=ordinal"]
 
 
+@pytest.mark.long
 def test_bins_that_are_typed_may_have_more_cells_than_would_be_chosen(here):
     arguments = ("--key", "age", "--bins", "age=1", "--criterion", "none")
     facts = report("plan", "t.csv", *arguments)
@@ -171,6 +174,7 @@ def test_bins_that_are_typed_may_have_more_cells_than_would_be_chosen(here):
     refused("plan", "t.csv", *arguments, "--cells", "15", "--force", "--yes", pieces=["--cells"])
 
 
+@pytest.mark.long
 def test_what_is_left_out_of_the_table_is_left_out_by_the_command(here):
     names = next(iter(rows("t.csv"))).keys()
     [dropped, *_] = [name for name in names if name not in ("sex", "ill", "id")]
@@ -188,6 +192,7 @@ def test_a_key_column_cannot_be_left_out(here):
     assert not Path("plan.sh").exists()
 
 
+@pytest.mark.long
 def test_a_second_plan_names_another_file_and_replaces_the_first_only_by_force(here):
     say("plan", "t.csv", *QUICK, "--yes")
     refused("plan", "t.csv", *QUICK, "--yes", pieces=["--plan: plan.toml is there already"])
