@@ -99,7 +99,7 @@ class LocalPrivacy(Criterion):
         examples=("LocalPrivacy=2",),
     )
     epsilon = Parameter(below=EXPONENT, loosens="up", loosest=exponent)
-    delta = Parameter(zero=False, below=1.0, optional=True)
+    delta = Parameter(zero=False, below=1.0, optional=True, loosens="up", loosest=1 - 2.0**-53)
 
     def __init__(
         self,

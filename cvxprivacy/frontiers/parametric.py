@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, cast
 
@@ -21,7 +21,7 @@ from cvxprivacy.certificates.exact_channel import ExactChannel
 from cvxprivacy.certificates.stored import restored
 from cvxprivacy.criteria import Criterion, PerfectPrivacy
 from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
-from cvxprivacy.exact import array, fractions
+from cvxprivacy.exact import Real, array, fractions
 from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.formulations.covariance import CovarianceProblem
 from cvxprivacy.formulations.problem import Problem
@@ -91,7 +91,7 @@ class ParametricProblem:
             self.axis = Axis(CONCAVE, program.units, rows=(weighed,))
             fixed = self._fixed_part(1.0)  # the digest is the same whatever number was typed
         else:
-            criterion = self._criteria().get(parameter)
+            criterion = self._criterion
             if criterion is None or criterion.loosest is None or criterion.loosens is None:
                 raise self._cannot_move(criterion)
             auxiliary = getattr(program, "auxiliaries", {}).get(parameter)
@@ -125,9 +125,9 @@ class ParametricProblem:
         stated = _unnamed(slopes[0][1])
         return next((k for k, t in program.terms.items() if _unnamed(t) == stated), None)
 
-    def _cannot_move(self, criterion: Criterion | None) -> InputError:
+    def _cannot_move(self, criterion: Criterion | OneNumber | None) -> InputError:
         remedy = f"use one of {', '.join(self._movable()) or 'none'}"
-        numbers = [] if criterion is None else [*Parameter.typed(criterion)]
+        numbers = [*Parameter.typed(criterion)] if isinstance(criterion, Criterion) else []
         if len(numbers) == 1:
             remedy += f", or declare {numbers[0]} = Parameter(loosens=…, loosest=…)"
         wrong = f"{self.parameter!r} cannot move"
@@ -147,9 +147,12 @@ class ParametricProblem:
         return self._problem._criteria() if self._discrete else {}
 
     def _movable(self) -> list[str]:
-        rows, criteria = self._program.constraints.items(), self._criteria().items()
+        rows, criteria = self._program.constraints.items(), dict(self._criteria())
         names = [name for name, row in rows if row.sense == "<=" and not row.per_output]
-        return list(dict.fromkeys(names + [name for name, c in criteria if c.loosest is not None]))
+        for name, criterion in [*criteria.items()]:
+            criteria |= {f"{name}.{key}": OneNumber(criterion, key) for key in criterion.numbers}
+        names += [name for name, c in criteria.items() if c.loosest is not None]
+        return list(dict.fromkeys(names))
 
     def _fixed_part(self, x: Number) -> dict[str, Any]:
         """Return the program at x without the right-hand side itself."""
@@ -397,7 +400,12 @@ class ParametricProblem:
 
     @property
     def _criterion(self) -> Any:
-        return self._criteria().get(self.parameter)
+        """The criterion that is named, or one of the several numbers of one."""
+        name, _, key = self.parameter.rpartition(".")
+        criteria = self._criteria()
+        if key in getattr(criteria.get(name), "numbers", {}):
+            return OneNumber(criteria[name], key)
+        return criteria.get(self.parameter)
 
     @property
     def tightest(self) -> float:
@@ -425,10 +433,44 @@ def _unnamed(expression: Any) -> dict[str, Any]:
     return {**expression.to_dict(), "name": ""}
 
 
-def _canonical(criterion: Criterion) -> float:
+@dataclass(frozen=True, repr=False)
+class OneNumber:
+    """One of the several numbers of a criterion, which moves while the others stay."""
+
+    criterion: Criterion
+    key: str
+    only_perfect_when_tightest = False
+
+    @property
+    def declared(self) -> Parameter:
+        return Parameter.typed(self.criterion)[self.key]
+
+    @property
+    def loosens(self) -> str | None:
+        return self.declared.loosens
+
+    @property
+    def loosest(self) -> float | None:
+        loosest = self.declared.loosest
+        return loosest(float(self.criterion.numbers[self.key])) if callable(loosest) else loosest
+
+    def tightest(self, laws: Sequence[Any]) -> float | None:
+        """Return 0 of a number that may be 0 and loosens up."""
+        return 0.0 if self.loosens == "up" and self.declared.zero else None
+
+    def at(self, value: Real) -> OneNumber:
+        return replace(self, criterion=self.criterion.with_number(self.key, value))
+
+    def __repr__(self) -> str:
+        return f"{self.key} of {self.criterion!r}"
+
+
+def _canonical(criterion: Criterion | OneNumber) -> float:
     """Return a loosest number that is the same whatever number was typed."""
-    declared = Parameter.of(type(criterion)).values()
-    depends = any(callable(parameter.loosest) for parameter in declared)
+    if isinstance(criterion, OneNumber):
+        depends = callable(criterion.declared.loosest)
+    else:
+        depends = any(callable(p.loosest) for p in Parameter.of(type(criterion)).values())
     return float((criterion.at(1.0) if depends else criterion).loosest or 0.0)
 
 

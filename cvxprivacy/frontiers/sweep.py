@@ -186,8 +186,9 @@ def frontier(
         Its own value of the parameter does not matter.
     parameter : str
         The name of a constraint: ``"budget"``, ``"max_rate"``, a criterion such as
-        ``"leakage_cap"``, ``"maximal_leakage"`` or ``"t_closeness"``; or a number that weighs a
-        term of the objective and stands nowhere else, such as ``"price"``.
+        ``"leakage_cap"``, ``"maximal_leakage"`` or ``"t_closeness"``, one of several numbers of a
+        criterion such as ``"local_privacy.delta"``; or a number that weighs a term of the
+        objective and stands nowhere else, such as ``"price"``.
     between : (number, number), optional
         Where to begin and to end; None for an end that is to be found: the least number that is
         feasible, and the least from which on the constraint costs nothing.  A weight has neither,

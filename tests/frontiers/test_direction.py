@@ -215,3 +215,29 @@ def _changed(value: Any) -> list[Any]:
     if isinstance(value, int | float):
         return [value + 1, value * 0.9]
     return ["1/3", "convex", "monotone", "bits", "nats", ""]
+
+
+def test_one_of_two_numbers_moves():
+    """A fair bit under (ε, δ): told outright with probability δ, else lied about."""
+    bit = cpv.DiscreteSource.identical([0.5, 0.5])
+    rule = cpv.LocalPrivacy(0.4, delta=0.25)
+    problem = cpv.MinimumDistortion(bit, cpv.hamming(2), [rule])
+
+    def least(epsilon, delta):
+        return (1 - delta) / (1 + math.exp(epsilon))
+
+    looser = {"local_privacy.delta": (0.1, 0.3, 0.6), "local_privacy.epsilon": (0.0, 0.4, 1.0)}
+    for name, places in looser.items():
+        curve = cpv.frontier(problem, name, points=places)
+        key = name.split(".")[1]
+        truth = [least(**{"epsilon": 0.4, "delta": 0.25, key: x}) for x in places]
+        for point, value in zip(curve.points, truth, strict=True):
+            assert point.lower - 1e-12 <= value <= point.upper + 1e-12
+        between = (places[0] + places[1]) / 2  # a staircase: no line is claimed from above
+        assert curve.inner(between) == pytest.approx(truth[0])
+        exact = least(**{"epsilon": 0.4, "delta": 0.25, key: between})
+        assert truth[1] - 1e-9 <= curve.outer(between) <= exact + 1e-12
+    with pytest.raises(cpv.InputError, match=r"local_privacy\.epsilon, local_privacy\.delta"):
+        cpv.frontier(problem, "local_privacy")
+    with pytest.raises(cpv.InputError, match=r"delta of LocalPrivacy.*pass between="):
+        cpv.frontier(problem, "local_privacy.delta")
