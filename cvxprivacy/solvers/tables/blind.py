@@ -279,7 +279,7 @@ class _Search:
                 return Blind(answer.counts, expected)
             if answer.infeasible or self.budget is not None:
                 return None
-            self.lost = True
+            self.lost = rounds.highs.broken_off
         lower, upper = np.zeros(parts.shape), np.zeros(parts.shape)
         lower[at], upper[at] = moves.lower, moves.upper
         mended = self.repair.table(drawn, lower, upper, self.watch)

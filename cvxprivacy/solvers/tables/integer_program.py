@@ -121,6 +121,11 @@ class IntegerProgram:
         return x, solved, float(bound) if integral or solved else -math.inf
 
     @property
+    def broken_off(self) -> bool:
+        """Whether the last search of whole numbers was at the end of its patience."""
+        return self._patient < 0
+
+    @property
     def prices(self) -> FloatArray:
         """The multipliers of the rows of the last program, which was of no whole numbers."""
         return np.asarray(self.solver.getSolution().row_dual)
