@@ -6,8 +6,8 @@ Of all single records and all places, the one moves that lowers what is broken i
    V(m) = Σ_{\hat x} Σ_i N \max(0,\, F_i(\hat x) - b_i(\hat x)),
 
 by most for what it costs; where none does, the smallest output that is broken is emptied.  What a
-record more or less does to an output depends on how the rows see
-it and on nothing else, so that a table of outputs and kinds of records tells it.
+record more or less does to an output depends on how the rows see it and on nothing else, so that a
+table of outputs and kinds of records tells it.
 """
 
 from __future__ import annotations
@@ -174,11 +174,13 @@ class Repair:
         kinds = len(sums)
         one = np.eye(kinds)
         near = np.concatenate([sums + one, np.maximum(sums - one, 0.0), sums[None]]).T
-        masses, outputs = np.zeros((self.letters, near.shape[1])), np.full(near.shape[1], y)
+        masses, sizes = np.zeros((self.letters, near.shape[1])), near.sum(axis=0)
         masses[self.first] = near / self.total
-        sizes = near.sum(axis=0)
         off = np.where(sizes > 0, np.maximum(self.group - sizes, 0.0), 0.0)
         for row in self.rows:
-            over = (row.values(masses, outputs) - row.bound[y]) * self.total
-            off += np.abs(over) if row.row.sense == "==" else np.maximum(over, 0.0)
+            at = np.flatnonzero((sizes > 0) | (not row.weights))  # nothing is told by no records
+            value = row.values(masses[:, at], np.full(len(at), y))
+            over = (value - row.bound[y]) * self.total
+            by = np.abs(over) if row.row.sense == "==" else np.maximum(over, 0.0)
+            off[at] += np.minimum(by, _SHUT * self.total)  # a leakage may be without end
         return float(off[-1]), off[:kinds] - off[-1], off[kinds:-1] - off[-1]
