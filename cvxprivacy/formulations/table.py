@@ -33,7 +33,16 @@ from cvxprivacy.results.solution import Solution
 from cvxprivacy.results.table import Rounding, TableSolution
 from cvxprivacy.solvers.tables.blind import blind_table, rounded_law
 from cvxprivacy.solvers.tables.group_sizes import least_grouping
-from cvxprivacy.solvers.tables.moves import BUDGET, Places, matched, one_hamming
+from cvxprivacy.solvers.tables.moves import (
+    BUDGET,
+    Places,
+    bounds_in_records,
+    distances,
+    matched,
+    nearest_counts,
+    one_hamming,
+)
+from cvxprivacy.solvers.tables.repair import Repair
 from cvxprivacy.solvers.tables.rounds import Answer, Broken, least_table
 from cvxprivacy.solvers.tables.rows import TableRow
 from cvxprivacy.solvers.watch import Watch
@@ -41,6 +50,7 @@ from cvxprivacy.tables.nearness import steps_apart
 from cvxprivacy.validation import number
 
 _SHARE = 0.5  # of the time that is left, for a proof of what leaks
+_QUICK = 3  # kinds of records up to which HiGHS comes near to the least in seconds
 _LAW = 5_000_000  # entries of a law that is laid out
 _BYTES = 64  # of a count that there may be, in all tables of them: 2.7 GiB of 6,538 groups
 _MOST = 8 * 2**30  # bytes
@@ -142,7 +152,9 @@ class TableProblem(Restatable):
         if not self.blind and grouping is None and not watch.stopped:
             about: Any = {"group": self.smallest_group, "watch": watch}
             program, channel, first = self.relaxed.program, _law(solved), None
-            if self.leakage is not None and channel is not None:  # what it takes long to come near
+            if channel is not None and self.leakage is None:
+                first = self._mended(channel, watch)
+            elif channel is not None:  # what it takes long to come near
                 chance, letters = np.random.default_rng(0), np.arange(len(self._records))
                 draw = partial(self._balanced, letters=letters, chance=chance)
                 rounded = program, self._records, self._broken, draw, channel
@@ -253,6 +265,16 @@ class TableProblem(Restatable):
         if law is not None:
             least = law.lower if self.leakage is None else _least_leaked(self.leakage, law)
         return answer, Rounding(rounded, least)
+
+    def _mended(self, law: FloatArray, watch: Watch) -> Places | None:
+        """Return the law in whole counts, with records moved until it satisfies all."""
+        program, n = self.relaxed.program, self._records
+        repair = Repair(program, n, self._broken, group=self.smallest_group)
+        how = *bounds_in_records(program, n), watch, distances(program)
+        first = repair.table(nearest_counts(law * n[:, None]), *how)
+        if first is None or len(repair.first) <= _QUICK:
+            return first
+        return repair.cheaper(first, self._home, *how)
 
     def _balanced(
         self, expected: FloatArray, letters: Places, chance: np.random.Generator

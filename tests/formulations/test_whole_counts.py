@@ -19,6 +19,7 @@ from cvxprivacy.formulations import table as table_problem
 from cvxprivacy.release.channel import CountedChannel
 from cvxprivacy.solvers.tables import integer_program, moves, rounds, rows as table_rows
 from cvxprivacy.solvers.tables.group_sizes import least_grouping
+from cvxprivacy.solvers.tables.repair import Repair
 from cvxprivacy.solvers.watch import Watch
 from tests.lengths import rest_at_length, some_at_length
 from tests.public_tables import real_folder
@@ -931,6 +932,68 @@ def test_what_needs_no_rounding_is_a_blind_table(counts, rules):
     if len(rules) == 2:  # which everything as it is satisfies
         assert table.status == "proved optimal"
         assert table.total == 0
+
+
+def test_a_rounding_that_is_beyond_highs_is_a_draw_that_is_mended(monkeypatch):
+    """Twelve values of W, of groups that law and chance leave just beyond the bound."""
+    honest = integer_program.IntegerProgram.solve
+
+    def solve(self, watch, *, integral=False, **how):
+        return (None, False, -math.inf) if integral else honest(self, watch, **how)
+
+    monkeypatch.setattr(integer_program.IntegerProgram, "solve", solve)
+    counts = np.random.default_rng(4).integers(1, 40, (12, 8))
+    source = cpv.DiscreteSource.from_counts(counts)
+    problem = cpv.WholeCounts(source, cpv.hamming(8), [cpv.TCloseness(0.15, distance="tv")])
+    table = problem.solve(seed=1)
+    check_blind(table, source)
+    assert all(verdict.holds for verdict in table.verdicts.values())
+    assert table.distortion <= 1.1 * table.rounding.lower
+    assert (table.counts == problem.solve(seed=1).counts).all()
+
+
+@pytest.mark.parametrize("seed", some_at_length(range(100), 20))
+def test_a_table_that_is_mended_satisfies_all_within_its_bounds(seed):
+    """From everything as it is; what is a sum over all outputs is left to who judges."""
+    counts, d, wanted = random_case(seed)
+    group = wanted.get("group", 1)
+    rules = asked(**{name: number for name, number in wanted.items() if name != "group"})
+    source = cpv.DiscreteSource.from_counts(counts)
+    table = cpv.WholeCounts(source, d.astype(float), [*rules, *grouped(group)], encoder="wx")
+    program, n = table.relaxed.program, table._records
+    first, costs = np.zeros((len(n), program.m), np.int64), moves.distances(program)
+    first[np.arange(len(n)), table._home] = n
+    repair = Repair(program, n, table._broken, group=group)
+    how = *moves.bounds_in_records(program, n), Watch(), costs
+    mended = repair.table(first, *how)
+    if mended is None:
+        assert "cap" in wanted
+        return
+    cheaper = repair.cheaper(mended, table._home, *how)
+    least = least_by_enumeration(counts, d, **wanted)
+    assert least <= (costs * cheaper).sum() <= (costs * mended).sum() <= 2 * least + 5
+    for each in (mended, cheaper):
+        assert (each >= 0).all()
+        assert (each.sum(axis=1) == n).all()
+        joint = np.zeros((len(source.w), program.m), int)
+        np.add.at(joint, table.relaxed.alphabet.w_of[0], each)
+        assert satisfies(joint, counts.sum(axis=0), **wanted)
+
+
+def test_records_come_home_where_groups_of_others_make_room():
+    """A group is emptied that breaks the bound; another that was emptied can be as it was."""
+    law = np.random.default_rng(11).integers(0, 9, (5, 12))
+    source = cpv.DiscreteSource.from_counts(law)
+    rules = [cpv.TCloseness(0.12, distance="tv")]
+    problem = cpv.WholeCounts(source, cpv.hamming(12), rules, encoder="wx")
+    program, n = problem.relaxed.program, problem._records
+    together = np.zeros((len(n), 12), np.int64)
+    together[:, 0] = n
+    how = *moves.bounds_in_records(program, n), Watch(), moves.distances(program)
+    repair = Repair(program, n, problem._broken)
+    cheaper = repair.cheaper(together, problem._home, *how)
+    assert problem._broken(cheaper) is None
+    assert (how[-1] * cheaper).sum() < 0.7 * (how[-1] * together).sum()
 
 
 def test_a_source_whose_letters_are_all_closed_is_no_crash():

@@ -8,8 +8,9 @@ First the channel: of least cost, or of least leakage under a budget, under ever
 and the margin leaves room for that.  Then the rounding: an integer program over the fractional
 counts alone, under the rows themselves; of all roundings that satisfy them the one that is nearest
 to a *balanced draw* of the channel, so that nothing but chance chooses what W was seen for, and no
-group tells more by accident than it must.  Margins are tried from a half on, then less while there
-is room; letters of few expected records are closed, more of them while that is better.
+group tells more by accident than it must.  Where that is beyond HiGHS, as of a dozen values of W it
+is, the draw itself is mended record by record.  Margins are tried from a half on, then less while
+there is room; letters of few expected records are closed, more of them while that is better.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,6 +35,7 @@ from cvxprivacy.solvers.tables.moves import (
     roundings,
     some_moves,
 )
+from cvxprivacy.solvers.tables.repair import Repair
 from cvxprivacy.solvers.tables.rounds import Answer, Judge, Rounds
 from cvxprivacy.solvers.tables.rows import TableRow
 from cvxprivacy.solvers.watch import Watch
@@ -48,6 +51,7 @@ _SMALL = 10_000  # moves up to which margins are narrowed on each set of letters
 _WORSE = 2  # sets of letters, each smaller than the last, that are worse before the search ends
 _FEW = 1e-3  # expected records of a move that a law is rounded without
 _GAP = 0.5  # of a random cost, which need not be the least
+_PATIENCE = 10  # rounds of HiGHS's cuts for a rounding: most take two, and some never end
 
 
 @dataclass
@@ -150,6 +154,7 @@ class _Search:
         self.program, self.n, self.judge, self.chance = program, n, judge, chance
         self.draw = draw
         self.group, self.watch, self.answer, self.x_of = group, watch, Answer(), x_of
+        self.lost = False  # whether a rounding was beyond HiGHS
         self.sizes = np.bincount(x_of, n).astype(float)
         share = n / self.sizes[x_of]
         shape = len(self.sizes), program.n
@@ -171,6 +176,11 @@ class _Search:
         cheapest = np.eye(program.m)[self.costs.argmin(axis=1)]
         self.near = self.sizes[:, None] * (cheapest if law is None else law)
         self.expected = self.near.sum(axis=0)
+
+    @cached_property
+    def repair(self) -> Repair:
+        """What mends a draw."""
+        return Repair(self.program, self.n, self.judge, group=self.group)
 
     @property
     def levels(self) -> list[float]:
@@ -252,20 +262,28 @@ class _Search:
 
     def _rounded(self, expected: FloatArray) -> Blind | None:
         """Return a rounding of expected counts (|X|, m) that satisfies all, by chance."""
-        parts = self.spread.T @ expected
-        up = self.draw(expected) > np.floor(parts)
+        parts, drawn = self.spread.T @ expected, self.draw(expected)
+        up = drawn > np.floor(parts)
         moves = roundings(parts, self.n, self.chance.random(parts.shape) - 2.0 * up)
         at = moves.source, moves.output
         moves.lower = np.maximum(moves.lower, self.least[at])
         moves.upper = np.minimum(moves.upper, self.most[at])
         spent = None if self.budget is None else self.by_letter[at]
         rounds = Rounds(self.program, moves, group=self.group, budget=self.budget, spent=spent)
-        answer = rounds.run(self.watch, _GAP, self.judge)
-        self.answer.rounds += answer.rounds
-        self.answer.cuts += answer.cuts
-        if answer.counts is None:
-            return None
-        return Blind(answer.counts, expected)
+        if not self.lost:
+            rounds.highs.patience = _PATIENCE
+            answer = rounds.run(self.watch, _GAP, self.judge)
+            self.answer.rounds += answer.rounds
+            self.answer.cuts += answer.cuts
+            if answer.counts is not None:
+                return Blind(answer.counts, expected)
+            if answer.infeasible or self.budget is not None:
+                return None
+            self.lost = rounds.highs.broken_off
+        lower, upper = np.zeros(parts.shape), np.zeros(parts.shape)
+        lower[at], upper[at] = moves.lower, moves.upper
+        mended = self.repair.table(drawn, lower, upper, self.watch)
+        return None if mended is None else Blind(mended, expected)
 
     def _channel(self, filled: float, margin: float) -> FloatArray | None:
         """Return n(x) p(x̂ | x) of least cost with the margin, on letters of so many records."""

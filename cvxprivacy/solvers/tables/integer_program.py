@@ -29,6 +29,8 @@ class IntegerProgram:
         A solution that the next search of whole numbers begins with.
     infeasible : bool
         Whether the last program has no solution, as HiGHS says.
+    patience : float
+        How often a search of whole numbers asks whether to go on, at each round of HiGHS's cuts.
     """
 
     def __init__(self) -> None:
@@ -45,6 +47,7 @@ class IntegerProgram:
         self.costs: FloatArray = np.zeros(0)
         self.start: FloatArray | None = None
         self.infeasible = False
+        self.patience = self._patient = math.inf
         self._stop = threading.Event()
         self.solver.setCallback(self._interrupt, None)
         for kind in ("kCallbackMipInterrupt", "kCallbackSimplexInterrupt"):
@@ -112,6 +115,7 @@ class IntegerProgram:
             first = self._highs.HighsSolution()
             first.col_value = np.append(self.start, np.zeros(count - len(self.start))).tolist()
             self.solver.setSolution(first)
+        self._patient = self.patience if integral else math.inf
         spent = 0.0 if integral else self.solver.getRunTime()  # simplex counts what was run before
         self.solver.setOptionValue("time_limit", spent + min(watch.left, 1e9))
         self._run(watch)
@@ -128,6 +132,11 @@ class IntegerProgram:
         ):  # it does not know its own solution
             return x, False, -math.inf
         return x, solved, float(bound) if integral or solved else -math.inf
+
+    @property
+    def broken_off(self) -> bool:
+        """Whether the last search of whole numbers was at the end of its patience."""
+        return self._patient < 0
 
     @property
     def prices(self) -> FloatArray:
@@ -154,5 +163,6 @@ class IntegerProgram:
                 self._stop.set()
 
     def _interrupt(self, *call: Any) -> None:
-        if self._stop.is_set():
+        self._patient -= 1
+        if self._stop.is_set() or self._patient < 0:
             call[3].user_interrupt = True

@@ -22,7 +22,8 @@ from cvxprivacy.programs.channel import ChannelProgram
 
 __all__ = [
     "BUDGET", "Booleans", "Moves", "Places", "bounds_in_records", "budgeted", "distances",
-    "every_move", "matched", "one_hamming", "roundings", "some_moves",
+    "every_move", "letters_alike", "matched", "nearest_counts",
+    "one_hamming", "roundings", "some_moves",
 ]  # fmt: skip
 
 BUDGET = "budget"  # the row that bounds the distortion where something else is minimised
@@ -187,6 +188,11 @@ def one_hamming(program: ChannelProgram, home: Places) -> Places | None:
         return None
     if program.floor is not None and program.floor[~stay].any():
         return None
+    return letters_alike(program)
+
+
+def letters_alike(program: ChannelProgram) -> Places:
+    """Return equal numbers for letters that every row sees alike, shape (n,)."""
     tables = [np.zeros((program.n, 1))]
     rows = {name: row.expression for name, row in program.constraints.items() if name != BUDGET}
     if len(rows) < len(program.constraints):
@@ -288,6 +294,15 @@ def roundings(expected: FloatArray, n: Places, cost: FloatArray) -> Moves:
         s, y, cost[s, y], np.floor(exact[s, y]), np.ceil(exact[s, y]), s, n.astype(float),
         sparse.eye_array(len(n), format="csr"), cost,
     )  # fmt: skip
+
+
+def nearest_counts(expected: FloatArray) -> Places:
+    """Return whole counts of the same sums, rounded up where most is left; shape (n, m)."""
+    least = np.floor(expected + _WHOLE)
+    missing = np.rint((expected - least).sum(axis=1))
+    rank = np.argsort(np.argsort(least - expected, axis=1, kind="stable"), axis=1, kind="stable")
+    counts: Places = (least + (rank < missing[:, None])).astype(np.int64)
+    return counts
 
 
 _WHOLE = 1e-7  # records by which an expected count may miss a whole number that it is

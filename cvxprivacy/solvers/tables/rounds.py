@@ -610,7 +610,7 @@ class Rounds:
                 answer.finished = False  # some move that was left out may make a better table
             elif answer.finished or left_out is None:
                 answer.claimed = max(answer.claimed, min(bound, best))
-            if answer.finished:
+            if answer.finished or x is None:
                 return
 
     def least_broken(self, watch: Watch) -> Places | None:
