@@ -19,7 +19,7 @@ from cvxprivacy.results.table import TableSolution
 
 __all__ = ["Undesigned", "whole_counts"]
 
-_SECONDS = 120.0  # for whole counts, unless a limit is typed
+_SECONDS = 60.0  # for whole counts, unless a limit is typed
 _GAP = 1e-6  # of the distortion, relatively
 _LEAKED = 1e-4  # of what leaks, relatively or in its unit
 _CELLS = 600  # key letters up to which whole counts are designed blind to W, in a minute
