@@ -12,7 +12,11 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, time
 from typing import Any
 
+import numpy as np
+
+from cvxprivacy.cli.delimited import addresses
 from cvxprivacy.cli.framed import NAMES, format_of
+from cvxprivacy.cli.parquet import days_of_zone
 from cvxprivacy.errors import InputError
 from cvxprivacy.extras import pd, required
 
@@ -47,16 +51,21 @@ def prepared(document: dict[str, Any], original: str) -> tuple[dict[str, Any], R
     if kind not in _READERS:
         problem = f"{original}: nothing reads {NAMES[kind]} but what writes it"
         raise InputError("--released", problem, "export it as .csv, and release that")
+    _refuse_other(original, kind)
+    single: list[str] = []
+    if kind == "stata":
+        with pd.read_stata(original, chunksize=1, preserve_dtypes=True) as chunks:
+            single = [*chunks.read(1).select_dtypes("float32")]
 
     def rows(path: str, _: Mapping[str, Any]) -> Rows:
         _refuse_other(path, kind)
-        return _READERS[kind](path, coding)
+        return _READERS[kind](path, {**coding, "released": path != original, "single": single})
 
-    _refuse_other(original, kind)
     if kind != "parquet":
         return document, rows
-    types = _queried(original).description
-    numbers = [name for name, of, *_ in types if _NUMBERS.fullmatch(str(of))]
+    records, titles = _queried(original, coding)
+    types = zip(addresses(titles, fold=True), records.description, strict=True)
+    numbers = [name for name, (_, of, *_) in types if _NUMBERS.fullmatch(str(of))]
     coding = {**coding, "reading": {**coding["reading"], "na": [None], "numbers": numbers}}
     return {**document, "asked": {**document["asked"], "coding": coding}}, rows
 
@@ -68,19 +77,23 @@ def _refuse_other(path: str, kind: str) -> None:
         raise InputError("--released", problem, "pass tables of one format", value=path)
 
 
-def _queried(path: str) -> Any:
-    """Return a connection that has been asked for all records."""
+def _queried(path: str, coding: Mapping[str, Any]) -> tuple[Any, list[str]]:
+    """Return a connection that has been asked for all records, and what the columns are called."""
+    import pyarrow.parquet as pq
+
     duckdb = required("duckdb", "engines", "Parquet")
     query = "FROM read_parquet($pattern, hive_partitioning = false)"
     try:
-        return duckdb.connect().execute(query, {"pattern": glob.escape(path)})
+        connection, schema = duckdb.connect(), pq.read_schema(path)
+        days_of_zone(connection, schema, dict(coding["bins"]))
+        return connection.execute(query, {"pattern": glob.escape(path)}), schema.names
     except duckdb.Error as error:
         raise ValueError(str(error).splitlines()[0]) from None
 
 
-def _parquet(path: str, _: Mapping[str, Any]) -> Rows:
-    records = _queried(path)
-    yield [name for name, *_ in records.description]
+def _parquet(path: str, coding: Mapping[str, Any]) -> Rows:
+    records, titles = _queried(path, coding)
+    yield titles
     while batch := records.fetchmany(BATCH):
         for record in batch:
             yield [None if v is None or v != v else _text(v) for v in record]
@@ -91,6 +104,8 @@ def _workbook(path: str, coding: Mapping[str, Any]) -> Rows:
     try:
         book = calamine.CalamineWorkbook.from_path(path)
         names, wanted = book.sheet_names, coding["reading"].get("sheet")
+        if coding["released"] and len(names) > 1:
+            raise ValueError(f"{path} has the sheets {names}, and one is released")
         header, *records = book.get_sheet_by_name(
             wanted if wanted in names else names[0]
         ).to_python()
@@ -111,6 +126,10 @@ def _stata(path: str, coding: Mapping[str, Any]) -> Rows:
     stored = pd.read_stata(path, convert_dates=False, convert_missing=True, **how)
     counted = [n for n in (*coding["key"], *coding["sensitive"]) if n in stored]
     dated = pd.read_stata(path, columns=counted, **how)
+    for name in {*coding["single"]} & {
+        *dated.select_dtypes("float")
+    }:  # 0.7, which none of them is, as it is written
+        dated[name] = [float(str(np.float32(v))) for v in dated[name]]
     yield [str(name) for name in stored.columns]
     columns = [
         ["" if v is None or v != v or v is pd.NaT else _text(v) for v in dated[name]]
@@ -126,6 +145,8 @@ _READERS = {"parquet": _parquet, "excel": _workbook, "stata": _stata}
 
 def _text(value: Any) -> str:
     """Return a cell as text holds it: whole numbers without a point, dates as ISO 8601 has them."""
+    if isinstance(value, str):
+        return value
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, datetime):

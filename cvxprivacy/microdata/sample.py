@@ -96,7 +96,10 @@ class Sample:
     def column(self, name: str) -> Column:
         """Return a column as it is."""
         series = self.frame[name]
-        values = python_values(series)
+        try:
+            values = python_values(series)
+        except OverflowError:  # a date after 9999
+            return Column(name, None, None)
         codes = codes_of(values)
         if series.dtype in (nw.Date, nw.Datetime):
             values = [None if day is None else day.toordinal() for day in values]

@@ -182,7 +182,7 @@ def _counted(
     """Return the counts of two tables, and how many records differ where they were copied."""
     (original, before), (released, after) = of_original, of_released
     titles, others = next(before, []), next(after, [])
-    names = _addresses(titles)
+    names = _addresses(titles, fold=coding["reading"].get("format") == "parquet")
     kept = [i for i, name in enumerate(names) if name not in dropped]
     expected = [titles[i] for i in kept]
     if others != expected:
@@ -232,14 +232,21 @@ def _records(path: str, reading: Mapping[str, Any]) -> Iterator[list[str]]:
         yield from chain(filter(None, [first]), records)
 
 
-def _addresses(titles: list[str]) -> list[str]:
-    """Return what columns are called: of several of one name each has its place among them."""
-    places: Counter[str] = Counter()
+def _addresses(titles: list[str], *, fold: bool = False) -> list[str]:
+    """Return what columns are called: of several of one name each has its place among them.
+
+    ``fold`` says that names that differ in case alone are told apart so, too.
+    """
     names = []
     for i, title in enumerate(titles):
-        places[title] += 1
-        twin = title and titles.count(title) > 1
-        names.append(f"{title}#{places[title]}" if twin else title or f"#{i + 1}")
+        same, alike = (
+            titles[:i].count(title),
+            [t.lower() for t in titles[:i]].count(title.lower()),
+        )
+        place = same if titles.count(title) > 1 else alike if fold and alike else None
+        names.append(
+            f"#{i + 1}" if not title else title if place is None else f"{title}#{place + 1}"
+        )
     return names
 
 
@@ -286,7 +293,7 @@ def _reader(name: str, coding: Mapping[str, Any]) -> Callable[[str, bool], Any]:
         months = _UNITS.get(unit) or 12 * int(unit.removesuffix("years"))
         if not released:
             order = reading.get("dates", {}).get(name, "year-month-day")
-            digits = re.findall("[0-9]+", cell)
+            digits = re.findall("[0-9]+", re.sub("[.]0+$", "", cell.strip()))
             if order == "yearmonthday":
                 order, digits = "year-month", [cell.strip()[:4], cell.strip()[4:6]]
             parts = dict(zip(re.split("[-/.]", order), map(int, digits), strict=False))
