@@ -59,11 +59,11 @@ def prepared(document: dict[str, Any], original: str) -> tuple[dict[str, Any], R
 
     def rows(path: str, _: Mapping[str, Any]) -> Rows:
         _refuse_other(path, kind)
-        return _READERS[kind](path, {**coding, "released": path != original, "single": single})
+        return _READERS[kind](path, {**coding, "original": original, "single": single})
 
     if kind != "parquet":
         return document, rows
-    records, titles = _queried(original, coding)
+    records, titles = _queried(original, {**coding, "original": original})
     types = zip(addresses(titles, fold=True), records.description, strict=True)
     numbers = [name for name, (_, of, *_) in types if _NUMBERS.fullmatch(str(of))]
     coding = {**coding, "reading": {**coding["reading"], "na": [None], "numbers": numbers}}
@@ -84,9 +84,9 @@ def _queried(path: str, coding: Mapping[str, Any]) -> tuple[Any, list[str]]:
     duckdb = required("duckdb", "engines", "Parquet")
     query = "FROM read_parquet($pattern, hive_partitioning = false)"
     try:
-        connection, schema = duckdb.connect(), pq.read_schema(path)
-        days_of_zone(connection, schema, dict(coding["bins"]))
-        return connection.execute(query, {"pattern": glob.escape(path)}), schema.names
+        connection, titles = duckdb.connect(), pq.read_schema(path).names
+        days_of_zone(connection, pq.read_schema(coding["original"]), dict(coding["bins"]))
+        return connection.execute(query, {"pattern": glob.escape(path)}), titles
     except duckdb.Error as error:
         raise ValueError(str(error).splitlines()[0]) from None
 
@@ -104,7 +104,7 @@ def _workbook(path: str, coding: Mapping[str, Any]) -> Rows:
     try:
         book = calamine.CalamineWorkbook.from_path(path)
         names, wanted = book.sheet_names, coding["reading"].get("sheet")
-        if coding["released"] and len(names) > 1:
+        if path != coding["original"] and len(names) > 1:
             raise ValueError(f"{path} has the sheets {names}, and one is released")
         header, *records = book.get_sheet_by_name(
             wanted if wanted in names else names[0]
