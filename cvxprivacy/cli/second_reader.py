@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import glob
 import re
+import struct
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, time
 from typing import Any
@@ -54,8 +55,7 @@ def prepared(document: dict[str, Any], original: str) -> tuple[dict[str, Any], R
     _refuse_other(original, kind)
     single: list[str] = []
     if kind == "stata":
-        with pd.read_stata(original, chunksize=1, preserve_dtypes=True) as chunks:
-            single = [*chunks.read(1).select_dtypes("float32")]
+        single = [*_of_stata(original).select_dtypes("float32")]
 
     def rows(path: str, _: Mapping[str, Any]) -> Rows:
         _refuse_other(path, kind)
@@ -122,10 +122,9 @@ def _workbook(path: str, coding: Mapping[str, Any]) -> Rows:
 
 def _stata(path: str, coding: Mapping[str, Any]) -> Rows:
     """Yield cells: those that are counted with dates, others as they are stored."""
-    how: dict[str, Any] = {"convert_categoricals": False, "preserve_dtypes": True}
-    stored = pd.read_stata(path, convert_dates=False, convert_missing=True, **how)
+    stored = _of_stata(path, convert_dates=False, convert_missing=True)
     counted = [n for n in (*coding["key"], *coding["sensitive"]) if n in stored]
-    dated = pd.read_stata(path, columns=counted, **how)
+    dated = _of_stata(path, columns=counted)
     for name in {*coding["single"]} & {
         *dated.select_dtypes("float")
     }:  # 0.7, which none of them is, as it is written
@@ -138,6 +137,14 @@ def _stata(path: str, coding: Mapping[str, Any]) -> Rows:
         for name in stored.columns
     ]
     yield from map(list, zip(*columns, strict=True))
+
+
+def _of_stata(path: str, **how: Any) -> Any:
+    """Return a table of Stata with codes in place of their labels."""
+    try:
+        return pd.read_stata(path, convert_categoricals=False, preserve_dtypes=True, **how)
+    except struct.error as error:
+        raise ValueError(f"{path}: {error}") from None
 
 
 _READERS = {"parquet": _parquet, "excel": _workbook, "stata": _stata}

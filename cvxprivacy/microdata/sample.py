@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cvxprivacy.errors import InputError
 from cvxprivacy.extras import nw
 from cvxprivacy.tables.engines import python_values, sampled
 from cvxprivacy.tables.schema import TableSchema
@@ -98,7 +99,7 @@ class Sample:
         series = self.frame[name]
         try:
             values = python_values(series)
-        except OverflowError:  # a date after 9999
+        except InputError:  # a date after 9999
             return Column(name, None, None)
         codes = codes_of(values)
         if series.dtype in (nw.Date, nw.Datetime):

@@ -324,3 +324,25 @@ def test_codes_of_what_is_missing_hide_no_other_cell(here):
     write("t.csv", lines)
     refused("release", "t.csv", *ROLES, *LEVEL, "--bins", "birth=year",
             pieces=["record 8", "'soon", "no date"])  # fmt: skip
+
+
+@pytest.mark.parametrize("spelled", rest_at_length(["1987-1987", "01987"], 1))
+def test_an_interval_that_is_spelled_in_two_ways_is_denied(spelled, here):
+    """Which could tell whose record was changed."""
+    write("t.csv", text(WAYS["de.csv"], [(i, BORN.replace(year=1986 + i % 2), *more)
+                                         for i, _, *more in records()]))  # fmt: skip
+    how = (*ROLES, "--bins", "birth=year", "--out", "o.csv", "--json")
+    write("r.json", say("release", "t.csv", *how).out)
+    how = ("verify", "--table", "t.csv", "--released", "o.csv", "--report", "r.json")
+    say(*how)
+    write("o.csv", Path("o.csv").read_text().replace(",1987,", f",{spelled},", 1))
+    refused(*how, pieces=["birth", f"'{spelled}'", "released, which"])
+
+
+def test_dates_that_python_has_not_are_refused_by_their_column(here):
+    arrow, file = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    days = arrow.array([10**7 * (i == 5) + i for i in range(60)], arrow.int32())
+    columns = {"birth": days.cast(arrow.date32()), "ill": ["n", "y"] * 30, "sex": ["M"] * 60}
+    file.write_table(arrow.table(columns), "t.parquet")
+    for more in ((), ("--cells", 10), ("--bins", "birth=decade")):
+        refused("release", "t.parquet", *ROLES, *more, pieces=["'birth'", "after 9999"])

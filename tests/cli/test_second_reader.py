@@ -129,3 +129,12 @@ def test_a_sheet_too_many_is_denied(here):
     book.save("more.xlsx")
     how = ("verify", "--table", "t.xlsx", "--released", "more.xlsx", "--report", "xlsx.json")
     refused(*how, pieces=["'more'", "one is released"])
+
+
+@pytest.mark.parametrize("ending", rest_at_length(["dta", "parquet", "xlsx"], 1))
+def test_what_is_no_table_is_refused(ending, here):
+    drawn(ending, HOW["bands"])
+    write(f"no.{ending}", "no")
+    for pair in ((f"t.{ending}", f"no.{ending}"), (f"no.{ending}", f"o.{ending}")):
+        how = ("--table", pair[0], "--released", pair[1], "--report", f"{ending}.json")
+        refused("verify", *how, pieces=["--released: ", "pass the original"])

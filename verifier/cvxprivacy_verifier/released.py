@@ -199,6 +199,7 @@ def _counted(
         gaps = {i: _gaps(names[i], coding["reading"]) for i in letter}
         before = (row for row in before if not any(row[i] in gaps[i] for i in letter))
     counts, differ = _Counts(weighted=weight is not None), 0
+    spelled: dict[tuple[int, Any], str] = {}
     for row, out in zip_longest(before, after):
         if row is None or out is None:
             more = "more" if row is None else "fewer"
@@ -206,6 +207,11 @@ def _counted(
         differ += any(row[i] != out[place[i]] for i in copied)
         w, x = (tuple(letter[i](row[i], False) for i in of) for of in (hidden, key))
         y = tuple(letter[i](out[place[i]], True) for i in key)
+        for i, value in zip(key, y, strict=True):  # which could tell who was changed
+            cell = out[place[i]]
+            if spelled.setdefault((i, value), cell) != cell:
+                both = f"{spelled[i, value]!r} and {cell!r}"
+                raise ValueError(f"{both} of {names[i]!r} are released, which are the same")
         counts.add(w, x, y, 1 if weight is None else Fraction(row[weight]))
     if not counts.records:
         raise ValueError(f"{original} has no record to release")
