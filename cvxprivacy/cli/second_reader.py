@@ -125,9 +125,8 @@ def _stata(path: str, coding: Mapping[str, Any]) -> Rows:
     stored = _of_stata(path, convert_dates=False, convert_missing=True)
     counted = [n for n in (*coding["key"], *coding["sensitive"]) if n in stored]
     dated = _of_stata(path, columns=counted)
-    for name in {*coding["single"]} & {
-        *dated.select_dtypes("float")
-    }:  # 0.7, which none of them is, as it is written
+    single = {*coding["single"]}.intersection(dated.select_dtypes("float"))
+    for name in single:  # 0.7, which none of them is, as it is written
         dated[name] = [float(str(np.float32(v))) for v in dated[name]]
     yield [str(name) for name in stored.columns]
     columns = [

@@ -366,14 +366,15 @@ def _check_dates(
             problem = f"column {name!r}: {records:,} dates before the year 1 or after 9999"
             raise InputError("bins", problem, "mend them, or make them missing", value=name)
         return
-    values = {} if dtype.is_nested() or dtype == nw.Boolean else value_counts(lazy, name)
     try:
-        if not values:
+        if dtype.is_nested() or dtype == nw.Boolean:
             raise InputError("bins", f"it is {dtype}", "convert it to dates")
-        periods.check(values)
+        periods.check(value_counts(lazy, name))
     except InputError as error:
         where = None
-        if values and not (lazy.implementation.is_duckdb() or lazy.implementation.is_dask()):
+        if error.value is not None and not (
+            lazy.implementation.is_duckdb() or lazy.implementation.is_dask()
+        ):
             column = python_values(collect(lambda: lazy.select(name))[name])
             where = column.index(error.value)
         problem = f"column {name!r}: {error.problem}"

@@ -204,3 +204,10 @@ def test_not_a_time_is_missing_and_a_tail_is_no_time():
     cpv.Periods("year").check([pd.NaT, "1987-02-03 10:00", "1987-02-03T10"])
     with pytest.raises(cpv.InputError, match="no date"):
         cpv.Periods("year").check(["1987-02-03 to 1988-02-03"])
+
+
+@pytest.mark.parametrize("kind", ["pandas", "duckdb"])
+def test_no_records_are_no_other_type(kind):
+    none = made(kind, {"born": ("text", []), "ill": ("text", [])})
+    with pytest.raises(cpv.InputError, match="no records"):
+        cpv.DiscreteSource.from_table(none, sensitive="ill", key="born", bins={"born": "year"})
