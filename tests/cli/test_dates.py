@@ -128,6 +128,7 @@ def test_so_it_is_in_other_formats(unit, ending, here):
     assert report(*how)[f"o.{ending}"]["verified"]
 
 
+@pytest.mark.long
 def test_years_are_read_again_as_what_they_are(here):
     """Years as text in a released file look like numbers: the audit knows better."""
     name = made("csv", [r for r in records() if r[1]])
@@ -249,7 +250,7 @@ def test_a_frame_has_dates_where_text_is_dates(spelling, here):
     assert frame["other"].dtype == "str"
 
 
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("ending", rest_at_length(["csv", "parquet"], 1))
 def test_too_many_days_are_answered_with_an_interval(ending, here):
     """Which is the finest of those that would do."""
     table = [(i, BORN + timedelta(i), "MF"[i % 7 % 2], ["no", "yes"][i % 3 % 2])

@@ -122,7 +122,7 @@ def test_numbers_of_single_precision_are_what_they_look_like(how, here):
 
 def test_a_sheet_too_many_is_denied(here):
     openpyxl = pytest.importorskip("openpyxl")
-    drawn("xlsx", HOW["bands"])
+    drawn("xlsx", ("--key", "dose"))
     assert counted("xlsx")["verified"]
     book = openpyxl.load_workbook("o.xlsx")
     book.create_sheet("more").append(["id", 7])
@@ -133,7 +133,7 @@ def test_a_sheet_too_many_is_denied(here):
 
 @pytest.mark.parametrize("ending", rest_at_length(["dta", "parquet", "xlsx"], 1))
 def test_what_is_no_table_is_refused(ending, here):
-    drawn(ending, HOW["bands"])
+    drawn(ending, ("--key", "dose"))
     write(f"no.{ending}", "no")
     for pair in ((f"t.{ending}", f"no.{ending}"), (f"no.{ending}", f"o.{ending}")):
         how = ("--table", pair[0], "--released", pair[1], "--report", f"{ending}.json")
