@@ -10,13 +10,13 @@ from typing import Any
 from cvxprivacy.errors import InputError
 from cvxprivacy.tables.periods import Periods
 
-__all__ = ["ISO", "as_dates", "dates_of", "in_years", "is_dated", "spellings_of"]
+__all__ = ["ISO", "as_dates", "dates_of", "in_years", "spellings_of"]
 
 ISO = "year-month-day"
 _REMEDY = "write dates as 1987-02-03"
 _TIME = r"(?:[T ]\s*[0-9]{1,2}:.*)?"
 SPELLINGS = {  # by the order of year, month and day, as a remedy names it
-    ISO: rf"(?P<y>[0-9]{{4}})-(?P<m>[0-9]{{2}})-(?P<d>[0-9]{{2}}){_TIME}",
+    ISO: rf"(?P<y>[0-9]{{4}})-(?P<m>[0-9]{{2}})(?:-(?P<d>[0-9]{{2}}){_TIME})?",
     "year/month/day": rf"(?P<y>[0-9]{{4}})[/.](?P<m>[0-9]{{1,2}})[/.](?P<d>[0-9]{{1,2}}){_TIME}",
     "yearmonthday": r"(?P<y>[0-9]{4})(?P<m>[0-9]{2})(?P<d>[0-9]{2})",
     "day.month.year": rf"(?P<d>[0-9]{{1,2}})\.(?P<m>[0-9]{{1,2}})\.(?P<y>[0-9]{{4}}){_TIME}",
@@ -40,7 +40,7 @@ def as_dates(cells: Iterable[str], spelling: str) -> dict[str, date | None]:
         dates[cell] = None
         if match is not None:
             try:
-                dates[cell] = date(int(match["y"]), int(match["m"]), int(match["d"]))
+                dates[cell] = date(int(match["y"]), int(match["m"]), int(match["d"] or 1))
             except ValueError:
                 continue
     return dates
@@ -103,11 +103,6 @@ def dates_of(
     raise InputError("bins", f"{cell!r}, which is {what}{like}", remedy, value=cell)
 
 
-def is_dated(cells: Iterable[str]) -> bool:
-    """Tell whether some texts are dates that are spelled alike."""
-    return bool(spellings_of(cells))
-
-
 def in_years(cells: Iterable[str]) -> bool:
-    """Tell whether each of some texts is a year."""
-    return all(re.fullmatch(r"[1-9][0-9]{3}", cell.strip()) for cell in cells)
+    """Tell whether each of some texts is a year, as 1987 or 1987.0."""
+    return all(re.fullmatch(r"[1-9][0-9]{3}(\.0+)?", cell.strip()) for cell in cells)

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Any
 
-from cvxprivacy.cli.dates import ISO, dates_of, in_years, is_dated, spellings_of
+from cvxprivacy.cli.dates import ISO, dates_of, in_years, spellings_of
 from cvxprivacy.cli.delimited import CODES, as_numbers
 from cvxprivacy.errors import InputError, UnknownValueError, UnseenValueWarning
 from cvxprivacy.extras import nw, pd
@@ -179,7 +179,7 @@ class FramedTable:
             problem = f"column {name!r} has {cells[row]!r}, which is no number"
             remedy = "mend it, or name it as missing (--na)"
             where = f"{self.path.name}, record {row + 1:,}"
-            if is_dated([str(cells[row])]):
+            if spellings_of([str(cells[row])]):
                 remedy = f"of dates take calendar intervals, such as --bins {name}=year"
             raise InputError(where, problem, remedy, value=cells[row])
         if values is None or any(isinstance(v, int) and abs(v) >= 2**63 for v in values):
@@ -191,11 +191,11 @@ class FramedTable:
         """Return a column of dates, or of years; it is refused at its first other cell."""
         cells = self._without(cells, name, (self.codes or {}).get(name, ()))
         texts = list(dict.fromkeys(str(cell) for cell in cells if cell is not None))
-        codes = {*CODES}.intersection(texts) if self.codes is not None else set()
-        if codes and is_dated(fewer := [text for text in texts if text not in codes]):
-            cells, texts = self._without(cells, name, [*codes]), fewer
+        if self.codes is not None and (codes := {*CODES}.intersection(texts)):  # none is a date
+            cells = self._without(cells, name, [*codes])
+            texts = [text for text in texts if text not in codes]
         if periods.in_years and in_years(texts):
-            return pd.Series([None if c is None else int(c) for c in cells], dtype="Int64")
+            return pd.Series([None if c is None else int(float(c)) for c in cells], dtype="Int64")
         try:
             spelling, dates = dates_of(texts, periods, self.dates.get(name))
         except InputError as error:

@@ -10,6 +10,7 @@ import glob
 import io
 import json
 import os
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from decimal import Decimal
@@ -21,11 +22,12 @@ from cvxprivacy.cli.delimited import addresses
 from cvxprivacy.cli.framed import Columns, Keep, Progress, applied
 from cvxprivacy.errors import InputError
 from cvxprivacy.extras import required
+from cvxprivacy.tables.periods import periods_of
 
 if TYPE_CHECKING:
     from cvxprivacy.release.channel import Channel
 
-__all__ = ["ParquetTable", "in_memory"]
+__all__ = ["ParquetTable", "days_of_zone", "in_memory"]
 
 BATCH = 1 << 16  # records read at a time
 GROUP = 1 << 27  # bytes of a row group in memory; a larger one is written in pieces
@@ -81,8 +83,21 @@ class ParquetTable:
         """Return how these columns were read, to read another table likewise."""
         return {"format": "parquet"}
 
-    def frame(self, names: Sequence[str] | None = None, **_: Any) -> Any:
-        """Return the table as a DuckDB relation, whatever columns are asked for."""
+    def frame(
+        self,
+        names: Sequence[str] | None = None,
+        *,
+        binned: Mapping[str, Any] = MappingProxyType({}),
+        dates: bool = False,
+        **_: Any,
+    ) -> Any:
+        """Return the table as a DuckDB relation, whatever columns are asked for.
+
+        Its days are those of the zone of the columns that are put into calendar intervals, or
+        may be, where ``dates`` is true.
+        """
+        may_be = dict.fromkeys(names or (), "year") if dates else {}
+        days_of_zone(self.connection, self.file.schema_arrow, {**may_be, **binned})
         return self.relation
 
     def write(self, file: IO[bytes], values: Columns, keep: Keep, progress: Progress) -> list[str]:
@@ -113,6 +128,7 @@ class ParquetTable:
         schema = channel.schema
         assert schema is not None
         names = list(dict.fromkeys([*used, *([row_id] if row_id else [])]))
+        days_of_zone(self.connection, self.file.schema_arrow, schema.bins)
         relation: Any = self.relation.project(", ".join(map(_quoted, names)))
         records, kept = self.file.metadata.num_rows, None
         if schema.missing == "drop":
@@ -154,6 +170,38 @@ class ParquetTable:
         return {
             "records": released.records, "dropped": records - released.records, "notes": notes,
         }  # fmt: skip
+
+
+def days_of_zone(connection: Any, schema: Any, bins: Mapping[str, Any]) -> None:
+    """Let DuckDB tell days as the zone of the columns in calendar intervals has them.
+
+    By itself it takes those of the machine's zone.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        Of the file.
+    bins : mapping of str to bins
+        Of columns as :func:`addresses` calls them.
+    """
+    import duckdb
+
+    columns = zip(addresses(schema.names, fold=True), schema, strict=True)
+    zones = {name: zone for name, field in columns if (zone := getattr(field.type, "tz", None))
+             and periods_of(bins.get(name)) is not None}  # fmt: skip
+    remedy = "make dates or moments without a zone of them"
+    if len({*zones.values()}) > 1:
+        raise InputError("bins", f"columns of several time zones: {zones}", remedy)
+    for name, zone in zones.items():
+        if hours := re.fullmatch(
+            r"([+-])([0-9]{2}):?00", zone
+        ):  # whose sign is the other way round
+            zone = f"Etc/GMT{'-' if hours[1] == '+' else '+'}{int(hours[2])}"
+        try:
+            connection.execute("SET TimeZone = ?", [zone])
+        except duckdb.Error:
+            problem = f"column {name!r} is of the time zone {zone!r}, which DuckDB has not"
+            raise InputError("bins", problem, remedy, value=name) from None
 
 
 class _Drawn:

@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import glob
 import re
+import struct
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, time
 from typing import Any
 
+import numpy as np
+
+from cvxprivacy.cli.delimited import addresses
 from cvxprivacy.cli.framed import NAMES, format_of
+from cvxprivacy.cli.parquet import days_of_zone
 from cvxprivacy.errors import InputError
 from cvxprivacy.extras import pd, required
 
@@ -47,16 +52,20 @@ def prepared(document: dict[str, Any], original: str) -> tuple[dict[str, Any], R
     if kind not in _READERS:
         problem = f"{original}: nothing reads {NAMES[kind]} but what writes it"
         raise InputError("--released", problem, "export it as .csv, and release that")
+    _refuse_other(original, kind)
+    single: list[str] = []
+    if kind == "stata":
+        single = [*_of_stata(original).select_dtypes("float32")]
 
     def rows(path: str, _: Mapping[str, Any]) -> Rows:
         _refuse_other(path, kind)
-        return _READERS[kind](path, coding)
+        return _READERS[kind](path, {**coding, "original": original, "single": single})
 
-    _refuse_other(original, kind)
     if kind != "parquet":
         return document, rows
-    types = _queried(original).description
-    numbers = [name for name, of, *_ in types if _NUMBERS.fullmatch(str(of))]
+    records, titles = _queried(original, {**coding, "original": original})
+    types = zip(addresses(titles, fold=True), records.description, strict=True)
+    numbers = [name for name, (_, of, *_) in types if _NUMBERS.fullmatch(str(of))]
     coding = {**coding, "reading": {**coding["reading"], "na": [None], "numbers": numbers}}
     return {**document, "asked": {**document["asked"], "coding": coding}}, rows
 
@@ -68,19 +77,23 @@ def _refuse_other(path: str, kind: str) -> None:
         raise InputError("--released", problem, "pass tables of one format", value=path)
 
 
-def _queried(path: str) -> Any:
-    """Return a connection that has been asked for all records."""
+def _queried(path: str, coding: Mapping[str, Any]) -> tuple[Any, list[str]]:
+    """Return a connection that has been asked for all records, and what the columns are called."""
+    import pyarrow.parquet as pq
+
     duckdb = required("duckdb", "engines", "Parquet")
     query = "FROM read_parquet($pattern, hive_partitioning = false)"
     try:
-        return duckdb.connect().execute(query, {"pattern": glob.escape(path)})
+        connection, titles = duckdb.connect(), pq.read_schema(path).names
+        days_of_zone(connection, pq.read_schema(coding["original"]), dict(coding["bins"]))
+        return connection.execute(query, {"pattern": glob.escape(path)}), titles
     except duckdb.Error as error:
         raise ValueError(str(error).splitlines()[0]) from None
 
 
-def _parquet(path: str, _: Mapping[str, Any]) -> Rows:
-    records = _queried(path)
-    yield [name for name, *_ in records.description]
+def _parquet(path: str, coding: Mapping[str, Any]) -> Rows:
+    records, titles = _queried(path, coding)
+    yield titles
     while batch := records.fetchmany(BATCH):
         for record in batch:
             yield [None if v is None or v != v else _text(v) for v in record]
@@ -91,6 +104,8 @@ def _workbook(path: str, coding: Mapping[str, Any]) -> Rows:
     try:
         book = calamine.CalamineWorkbook.from_path(path)
         names, wanted = book.sheet_names, coding["reading"].get("sheet")
+        if path != coding["original"] and len(names) > 1:
+            raise ValueError(f"{path} has the sheets {names}, and one is released")
         header, *records = book.get_sheet_by_name(
             wanted if wanted in names else names[0]
         ).to_python()
@@ -107,10 +122,12 @@ def _workbook(path: str, coding: Mapping[str, Any]) -> Rows:
 
 def _stata(path: str, coding: Mapping[str, Any]) -> Rows:
     """Yield cells: those that are counted with dates, others as they are stored."""
-    how: dict[str, Any] = {"convert_categoricals": False, "preserve_dtypes": True}
-    stored = pd.read_stata(path, convert_dates=False, convert_missing=True, **how)
+    stored = _of_stata(path, convert_dates=False, convert_missing=True)
     counted = [n for n in (*coding["key"], *coding["sensitive"]) if n in stored]
-    dated = pd.read_stata(path, columns=counted, **how)
+    dated = _of_stata(path, columns=counted)
+    single = {*coding["single"]}.intersection(dated.select_dtypes("float"))
+    for name in single:  # 0.7, which none of them is, as it is written
+        dated[name] = [float(str(np.float32(v))) for v in dated[name]]
     yield [str(name) for name in stored.columns]
     columns = [
         ["" if v is None or v != v or v is pd.NaT else _text(v) for v in dated[name]]
@@ -121,11 +138,21 @@ def _stata(path: str, coding: Mapping[str, Any]) -> Rows:
     yield from map(list, zip(*columns, strict=True))
 
 
+def _of_stata(path: str, **how: Any) -> Any:
+    """Return a table of Stata with codes in place of their labels."""
+    try:
+        return pd.read_stata(path, convert_categoricals=False, preserve_dtypes=True, **how)
+    except struct.error as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
 _READERS = {"parquet": _parquet, "excel": _workbook, "stata": _stata}
 
 
 def _text(value: Any) -> str:
     """Return a cell as text holds it: whole numbers without a point, dates as ISO 8601 has them."""
+    if isinstance(value, str):
+        return value
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, datetime):

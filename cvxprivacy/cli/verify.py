@@ -116,7 +116,7 @@ def _counted(table: str, released: str, report: str) -> tuple[dict[str, Any], li
         outcome = recounted(table, released, ready, reader)
     except InputError:
         raise
-    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, ArithmeticError, LookupError, TypeError, AttributeError) as error:
         problem = str(error) if isinstance(error, ValueError | OSError) else repr(error)
         remedy = "pass the original, the table that was released of it, and what `release --json` "
         raise InputError("--released", problem, remedy + "printed then") from None

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cvxprivacy.errors import InputError
 from cvxprivacy.extras import nw
 from cvxprivacy.tables.engines import python_values, sampled
 from cvxprivacy.tables.schema import TableSchema
@@ -96,7 +97,10 @@ class Sample:
     def column(self, name: str) -> Column:
         """Return a column as it is."""
         series = self.frame[name]
-        values = python_values(series)
+        try:
+            values = python_values(series)
+        except InputError:  # a date after 9999
+            return Column(name, None, None)
         codes = codes_of(values)
         if series.dtype in (nw.Date, nw.Datetime):
             values = [None if day is None else day.toordinal() for day in values]

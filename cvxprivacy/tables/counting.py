@@ -143,9 +143,9 @@ def _grouped(
         problem = f"more than {MOST_CELLS:,} observed cells, most for column {names[widest]!r}"
         remedy = "bin numbers with bins=, group values with groups=, or name fewer columns"
         raise InputError("key", problem, remedy, value=names[widest])
-    columns = {name: python_values(table[name]) for name in table.columns}
-    values = {name: _values(schema, name, columns[f"c{i}"]) for i, name in enumerate(names)}
-    return values, {name: columns[name] for name in ("records", *weights)}
+    cells = {name: python_values(table[f"c{i}"].alias(name)) for i, name in enumerate(names)}
+    values = {name: _values(schema, name, column) for name, column in cells.items()}
+    return values, {name: python_values(table[name]) for name in ("records", *weights)}
 
 
 def _parts(lazy: nw.LazyFrame[Any], weights: Mapping[str, Any]) -> list[nw.LazyFrame[Any]]:

@@ -137,7 +137,11 @@ def python_values(series: nw.Series[Any]) -> list[Any]:
     missing = series.is_null()
     if series.dtype.is_float():
         missing = missing | series.is_nan()
-    values = series.to_list()
+    try:
+        values = series.to_list()
+    except OverflowError:  # Python has none, Arrow has
+        problem = f"column {series.name!r} has dates before the year 1 or after 9999"
+        raise InputError("frame", problem, "mend them, or make them missing") from None
     if any(isinstance(v, np.generic | Decimal) for v in values):
         values = [_python(v) for v in values]
     if not missing.any():

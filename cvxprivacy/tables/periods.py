@@ -14,7 +14,7 @@ from cvxprivacy.extras import nw
 __all__ = ["Periods", "are_dates", "is_unit", "months_of", "periods_of"]
 
 UNITS = {"month": 1, "quarter": 3, "year": 12, "decade": 120}  # months
-_ISO = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2})(?:[T ].*)?)?)?", re.DOTALL)
+_ISO = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2})(?:[T ][0-9]{2}.*)?)?)?", re.DOTALL)
 _REMEDY = "write dates as 1987-02-03, or name the value as missing"
 _FIRST = 1000  # year that a number may be: 37 is an age
 
@@ -105,7 +105,7 @@ class Periods:
         """
         names: dict[Any, Any] = {None: None}
         for value in dict.fromkeys(values):
-            if value is not None and self.place(value) is None:
+            if value is not None and value == value and self.place(value) is None:
                 names[value] = self.label(self._month(value) // self.months)
         return [names.get(value, value) for value in values]
 
@@ -115,9 +115,9 @@ class Periods:
         return {k: (number + 0.5) * self.months / 12 for k, number in places if number is not None}
 
     def check(self, values: Iterable[Any]) -> None:
-        """Refuse values of which one is no date; None is passed over."""
+        """Refuse values of which one is no date; None and NaT are passed over."""
         for value in values:
-            if value is not None:
+            if value is not None and value == value:
                 self._month(value)
 
     def _month(self, value: Any) -> int:

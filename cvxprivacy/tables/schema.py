@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import MAXYEAR
 from functools import partial
 from typing import Any
 
@@ -358,15 +359,22 @@ def _check_dates(
 ) -> None:
     """Refuse a column that has something else than dates, with the first record of it."""
     if dtype in (nw.Date, nw.Datetime):
+        year = nw.col(name).dt.year()
+        usual = ((year >= 1) & (year <= MAXYEAR)).fill_null(False)
+        other = lazy.filter(~is_missing(lazy, name) & ~usual).select(nw.len().alias("records"))
+        if records := int(collect(lambda: other)["records"][0]):
+            problem = f"column {name!r}: {records:,} dates before the year 1 or after 9999"
+            raise InputError("bins", problem, "mend them, or make them missing", value=name)
         return
-    values = {} if dtype.is_nested() or dtype == nw.Boolean else value_counts(lazy, name)
     try:
-        if not values:
+        if dtype.is_nested() or dtype == nw.Boolean:
             raise InputError("bins", f"it is {dtype}", "convert it to dates")
-        periods.check(values)
+        periods.check(value_counts(lazy, name))
     except InputError as error:
         where = None
-        if values and not (lazy.implementation.is_duckdb() or lazy.implementation.is_dask()):
+        if error.value is not None and not (
+            lazy.implementation.is_duckdb() or lazy.implementation.is_dask()
+        ):
             column = python_values(collect(lambda: lazy.select(name))[name])
             where = column.index(error.value)
         problem = f"column {name!r}: {error.problem}"

@@ -29,8 +29,10 @@ def value_counts(lazy: nw.LazyFrame[Any], name: str) -> dict[Any, int]:
         problem = f"column {name!r} has more than {MOST_CELLS:,} different values"
         raise InputError("frame", problem, "give it bins with edges of your own", value=name)
     counts: dict[Any, int] = {}
-    values = zip(*(python_values(table[c]) for c in ("value", "records")), strict=True)
-    for value, records in values:  # null and NaN are one
+    values = python_values(table["value"].alias(name))
+    for value, records in zip(
+        values, python_values(table["records"]), strict=True
+    ):  # null and NaN are one
         counts[value] = counts.get(value, 0) + int(records)
     return {value: counts[value] for value in ranked(set(counts), None)}
 

@@ -241,3 +241,12 @@ def test_a_disk_that_is_full_is_told_though_a_row_group_is_written_behind(tmp_pa
         file.room = room
         with pytest.raises(OSError, match="No space left"):
             ParquetTable(path).release(channel, file, ["x"], seed=1)
+
+
+def test_a_date_after_the_last_year_is_copied(tmp_path):
+    """Python has none after 9999; whether it tells of the confidential column is not said."""
+    days = pa.array([10**7, 3, None] * 10, pa.int32()).cast(pa.date32())
+    table = pa.table({"w": ["a", "b", "b"] * 10, "key": ["u", "v"] * 15, "far": days})
+    pq.write_table(table, tmp_path / "t.parquet")
+    say("release", tmp_path / "t.parquet", *HOW, "--key", "key", "--out", tmp_path / "o.parquet")
+    assert pq.read_table(tmp_path / "o.parquet")["far"].equals(table["far"])

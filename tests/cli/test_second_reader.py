@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.runner import report, say, write
+from tests.cli.runner import refused, report, say, write
 from tests.cli.test_as_offices_have_it import lines_of, written
 from tests.lengths import rest_at_length
 
@@ -50,7 +50,7 @@ def counted(ending, released=None, code=0):
     return report(*how, code=code)[name]
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("ending", rest_at_length(ENDINGS, 1))
 @pytest.mark.parametrize("how", rest_at_length(list(HOW), 1))
 def test_it_is_counted_as_text_is(ending, how, here):
     """What is said of the table is what is said of the same table as text."""
@@ -78,3 +78,63 @@ def test_a_cell_that_is_not_as_it_was_is_seen(ending, column, here):
     assert not result["verified"]
     copied = "1 records differ in columns that are to be copied" in result["problems"]
     assert copied == (column in ("pay", "id"))
+
+
+def released(header, table, *how, key="x,sex"):
+    """Release a table of Parquet or, of a frame, of Stata; count it again."""
+    name = written("parquet", header, table) if header else "t.dta"
+    ending = name.rpartition(".")[2]
+    asked = ("--sensitive", "ill", "--key", key, "--budget", 0.1, "--seed", 3, *how)
+    write(f"{ending}.json", say("release", name, *asked, "--out", f"o.{ending}", "--json").out)
+    assert counted(ending)["verified"]
+
+
+def test_texts_that_look_like_numbers_are_texts(here):
+    """1 and 1.0 are two, and a text without its last letters is another one."""
+    header = ("x", "sex", "ill", "note")
+    table = [
+        ("1.0"[: 1 + i % 3 // 2 * 2], "MF"[i % 2], "ny"[i // 3 % 2], "v2.0") for i in range(90)
+    ]
+    released(header, table)
+    lines = [[*line[:3], "v2"] for line in lines_of("o.parquet")[1:]]
+    Path("t.parquet").rename("kept")
+    Path(written("parquet", header, lines)).rename("forged.parquet")
+    Path("kept").rename("t.parquet")
+    assert not counted("parquet", "forged.parquet", code=1)["verified"]
+
+
+@pytest.mark.parametrize("twin", rest_at_length(["X", "x"], 1))
+def test_columns_of_one_name_in_parquet(twin, here):
+    table = [("ab"[i % 2], "MF"[i % 3 % 2], "ny"[i // 3 % 2], "cd"[i % 5 % 2]) for i in range(90)]
+    released(("x", "sex", "ill", twin), table, "--drop", "sex", key=f"{twin}#2")
+
+
+@pytest.mark.parametrize("how", rest_at_length(["bins", "top"], 1))
+def test_numbers_of_single_precision_are_what_they_look_like(how, here):
+    """0.7 is in the last band, although the float that is nearest to it is below."""
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyreadstat")
+    tenths = [i % 10 / 10 for i in range(120)]
+    table = {"x": tenths, "sex": ["M", "F", "F"] * 40, "ill": ["n", "y", "y", "n"] * 30}
+    pd.DataFrame(table).astype({"x": "float32"}).to_stata("t.dta", write_index=False)
+    released(None, None, f"--{how}", {"bins": "x=0:0.3:0.7:1", "top": "x=3"}[how])
+
+
+def test_a_sheet_too_many_is_denied(here):
+    openpyxl = pytest.importorskip("openpyxl")
+    drawn("xlsx", ("--key", "dose"))
+    assert counted("xlsx")["verified"]
+    book = openpyxl.load_workbook("o.xlsx")
+    book.create_sheet("more").append(["id", 7])
+    book.save("more.xlsx")
+    how = ("verify", "--table", "t.xlsx", "--released", "more.xlsx", "--report", "xlsx.json")
+    refused(*how, pieces=["'more'", "one is released"])
+
+
+@pytest.mark.parametrize("ending", rest_at_length(["dta", "parquet", "xlsx"], 1))
+def test_what_is_no_table_is_refused(ending, here):
+    drawn(ending, ("--key", "dose"))
+    write(f"no.{ending}", "no")
+    for pair in ((f"t.{ending}", f"no.{ending}"), (f"no.{ending}", f"o.{ending}")):
+        how = ("--table", pair[0], "--released", pair[1], "--report", f"{ending}.json")
+        refused("verify", *how, pieces=["--released: ", "pass the original"])

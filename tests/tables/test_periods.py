@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 
+import narwhals as nw
 import numpy as np
 import pytest
 
@@ -69,7 +70,7 @@ def test_years_as_numbers_are_years(kind):
 
 
 @pytest.mark.parametrize("kind", MEMORY)
-@pytest.mark.parametrize("of", ["date", "text"])
+@pytest.mark.parametrize("of", some_at_length(["date", "text"], 1))
 def test_a_channel_keeps_its_intervals(kind, of, tmp_path):
     """Saved and read again, it releases a table of another kind by the same names."""
     source = cpv.DiscreteSource.from_table(
@@ -179,3 +180,34 @@ def test_an_audit_bins_what_was_released():
         assert not [note for note in audited.notes if "binned" in note]
     strange = table("pandas", ("text", ["*", *names[1:]]))
     assert any("'*'" in note for note in cpv.audit(before, strange, **how).notes)
+
+
+@pytest.mark.parametrize("of", ["polars", "duckdb"])
+@pytest.mark.parametrize("year", some_at_length([-43, 0, 12_000], 1))
+def test_years_that_have_no_four_digits_are_refused(of, year):
+    """A name of theirs would be none, or before others that are earlier."""
+    pl, duckdb = pytest.importorskip("polars"), pytest.importorskip("duckdb")
+    frame = pl.DataFrame({"born": [dt.date(1987, 2, 3)] * 3, "ill": ["n", "y", None]})
+    frame = frame.with_columns(
+        born=pl.when(pl.col("ill") == "n").then(pl.date(year, 3, 1)).otherwise("born")
+    )
+    if of == "duckdb":
+        frame = duckdb.sql("FROM frame")
+    schema = cpv.TableSchema(("born",), bins={"born": "decade"})
+    with pytest.raises(cpv.InputError, match="'born': 1 dates before the year 1 or after 9999"):
+        schema.check(nw.from_native(frame).lazy(), ["born"])
+
+
+def test_not_a_time_is_missing_and_a_tail_is_no_time():
+    pd = pytest.importorskip("pandas")
+    assert cpv.Periods("year").named([pd.NaT, dt.date(1987, 2, 3)])[1] == "1987"
+    cpv.Periods("year").check([pd.NaT, "1987-02-03 10:00", "1987-02-03T10"])
+    with pytest.raises(cpv.InputError, match="no date"):
+        cpv.Periods("year").check(["1987-02-03 to 1988-02-03"])
+
+
+@pytest.mark.parametrize("kind", ["pandas", "duckdb"])
+def test_no_records_are_no_other_type(kind):
+    none = made(kind, {"born": ("text", []), "ill": ("text", [])})
+    with pytest.raises(cpv.InputError, match="no records"):
+        cpv.DiscreteSource.from_table(none, sensitive="ill", key="born", bins={"born": "year"})

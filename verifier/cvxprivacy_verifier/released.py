@@ -182,7 +182,7 @@ def _counted(
     """Return the counts of two tables, and how many records differ where they were copied."""
     (original, before), (released, after) = of_original, of_released
     titles, others = next(before, []), next(after, [])
-    names = _addresses(titles)
+    names = _addresses(titles, fold=coding["reading"].get("format") == "parquet")
     kept = [i for i, name in enumerate(names) if name not in dropped]
     expected = [titles[i] for i in kept]
     if others != expected:
@@ -199,6 +199,7 @@ def _counted(
         gaps = {i: _gaps(names[i], coding["reading"]) for i in letter}
         before = (row for row in before if not any(row[i] in gaps[i] for i in letter))
     counts, differ = _Counts(weighted=weight is not None), 0
+    spelled: dict[tuple[int, Any], str] = {}
     for row, out in zip_longest(before, after):
         if row is None or out is None:
             more = "more" if row is None else "fewer"
@@ -206,6 +207,11 @@ def _counted(
         differ += any(row[i] != out[place[i]] for i in copied)
         w, x = (tuple(letter[i](row[i], False) for i in of) for of in (hidden, key))
         y = tuple(letter[i](out[place[i]], True) for i in key)
+        for i, value in zip(key, y, strict=True):  # which could tell who was changed
+            cell = out[place[i]]
+            if spelled.setdefault((i, value), cell) != cell:
+                both = f"{spelled[i, value]!r} and {cell!r}"
+                raise ValueError(f"{both} of {names[i]!r} are released, which are the same")
         counts.add(w, x, y, 1 if weight is None else Fraction(row[weight]))
     if not counts.records:
         raise ValueError(f"{original} has no record to release")
@@ -232,14 +238,21 @@ def _records(path: str, reading: Mapping[str, Any]) -> Iterator[list[str]]:
         yield from chain(filter(None, [first]), records)
 
 
-def _addresses(titles: list[str]) -> list[str]:
-    """Return what columns are called: of several of one name each has its place among them."""
-    places: Counter[str] = Counter()
+def _addresses(titles: list[str], *, fold: bool = False) -> list[str]:
+    """Return what columns are called: of several of one name each has its place among them.
+
+    ``fold`` says that names that differ in case alone are told apart so, too.
+    """
     names = []
     for i, title in enumerate(titles):
-        places[title] += 1
-        twin = title and titles.count(title) > 1
-        names.append(f"{title}#{places[title]}" if twin else title or f"#{i + 1}")
+        same, alike = (
+            titles[:i].count(title),
+            [t.lower() for t in titles[:i]].count(title.lower()),
+        )
+        place = same if titles.count(title) > 1 else alike if fold and alike else None
+        names.append(
+            f"#{i + 1}" if not title else title if place is None else f"{title}#{place + 1}"
+        )
     return names
 
 
@@ -286,7 +299,7 @@ def _reader(name: str, coding: Mapping[str, Any]) -> Callable[[str, bool], Any]:
         months = _UNITS.get(unit) or 12 * int(unit.removesuffix("years"))
         if not released:
             order = reading.get("dates", {}).get(name, "year-month-day")
-            digits = re.findall("[0-9]+", cell)
+            digits = re.findall("[0-9]+", re.sub("[.]0+$", "", cell.strip()))
             if order == "yearmonthday":
                 order, digits = "year-month", [cell.strip()[:4], cell.strip()[4:6]]
             parts = dict(zip(re.split("[-/.]", order), map(int, digits), strict=False))
