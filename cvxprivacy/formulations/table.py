@@ -275,7 +275,8 @@ class TableProblem(Restatable):
             repair = Repair(program, n, self._broken, group=self.smallest_group)
             first = repair.table(nearest_counts(law * n[:, None]), *how)
             if first is not None and len(repair.first) > _QUICK:
-                for first in repair.cheaper(first, self._home, *how):
+                for cheaper in repair.cheaper(first, self._home, *how):
+                    first = cheaper
                     if watch.left < enough:
                         break
         except KeyboardInterrupt:
