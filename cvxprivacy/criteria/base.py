@@ -325,12 +325,16 @@ class Criterion(Frozen):
     @property
     def loosens(self) -> Literal["up", "down"] | None:
         """Which way its one number forbids less, as that declares; None if it does not say."""
+        typed = [*Parameter.typed(self)]
+        return self._loosens(typed[0]) if len(typed) == 1 else None
+
+    def _loosens(self, key: str) -> Literal["up", "down"] | None:
+        """Return which way a number of the rows as they are stated forbids less."""
         for owner in type(self).__mro__:
-            declared = [p for p in vars(owner).values() if isinstance(p, Parameter)]
-            if declared or "constraints" in vars(owner):  # a number of other rows says nothing
-                typed = list(Parameter.typed(self).values())
-                single = len(typed) == 1 and typed[0] in declared
-                return typed[0].loosens if single else None
+            stated = vars(owner)
+            if "constraints" in stated or any(isinstance(p, Parameter) for p in stated.values()):
+                number = stated.get(key)  # one of other rows says nothing
+                return number.loosens if isinstance(number, Parameter) else None
         return None
 
     @property

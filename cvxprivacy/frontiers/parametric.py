@@ -149,6 +149,7 @@ class ParametricProblem:
     def _movable(self) -> list[str]:
         rows, criteria = self._program.constraints.items(), dict(self._criteria())
         names = [name for name, row in rows if row.sense == "<=" and not row.per_output]
+        names = [name for name in names if not getattr(criteria.get(name), "numbers", ())]
         for name, criterion in [*criteria.items()]:
             criteria |= {f"{name}.{key}": OneNumber(criterion, key) for key in criterion.numbers}
         names += [name for name, c in criteria.items() if c.loosest is not None]
@@ -447,16 +448,17 @@ class OneNumber:
 
     @property
     def loosens(self) -> str | None:
-        return self.declared.loosens
+        return self.criterion._loosens(self.key)
 
     @property
     def loosest(self) -> float | None:
-        loosest = self.declared.loosest
+        loosest = self.declared.loosest if self.loosens else None
         return loosest(float(self.criterion.numbers[self.key])) if callable(loosest) else loosest
 
     def tightest(self, laws: Sequence[Any]) -> float | None:
-        """Return 0 of a number that may be 0 and loosens up."""
-        return 0.0 if self.loosens == "up" and self.declared.zero else None
+        """Return 0, or its least value, of a number that may be that and loosens up."""
+        least = max(0.0, self.declared.least)
+        return least if self.loosens == "up" and (least or self.declared.zero) else None
 
     def at(self, value: Real) -> OneNumber:
         return replace(self, criterion=self.criterion.with_number(self.key, value))

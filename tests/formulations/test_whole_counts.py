@@ -969,7 +969,7 @@ def test_a_table_that_is_mended_satisfies_all_within_its_bounds(seed):
     if mended is None:
         assert "cap" in wanted
         return
-    cheaper = repair.cheaper(mended, table._home, *how)
+    *_, cheaper = mended, *repair.cheaper(mended, table._home, *how)
     least = least_by_enumeration(counts, d, **wanted)
     assert least <= (costs * cheaper).sum() <= (costs * mended).sum() <= 2 * least + 5
     for each in (mended, cheaper):
@@ -991,9 +991,56 @@ def test_records_come_home_where_groups_of_others_make_room():
     together[:, 0] = n
     how = *moves.bounds_in_records(program, n), Watch(), moves.distances(program)
     repair = Repair(program, n, problem._broken)
-    cheaper = repair.cheaper(together, problem._home, *how)
+    *_, cheaper = repair.cheaper(together, problem._home, *how)
     assert problem._broken(cheaper) is None
     assert (how[-1] * cheaper).sum() < 0.7 * (how[-1] * together).sum()
+
+
+def test_a_rounding_that_is_there_when_patience_ends_is_taken(monkeypatch):
+    """HiGHS is not asked again for what it would be broken off at again."""
+    honest, asked_for = integer_program.IntegerProgram.solve, []
+
+    def solve(self, watch, *, integral=False, **how):
+        x, solved, bound = honest(self, watch, integral=integral, **how)
+        if not integral:
+            return x, solved, bound
+        self._patient = -1
+        asked_for.append(x)
+        return x, False, bound
+
+    monkeypatch.setattr(integer_program.IntegerProgram, "solve", solve)
+    counts = np.random.default_rng(4).integers(1, 40, (4, 8))
+    source = cpv.DiscreteSource.from_counts(counts)
+    rules = [cpv.TCloseness(0.12, distance="tv")]
+    table = cpv.WholeCounts(source, cpv.hamming(8), rules).solve(seed=1)
+    check_blind(table, source)
+    assert len(asked_for) < 30
+
+
+@pytest.mark.parametrize("calls", [1, 3])
+def test_ctrl_c_while_a_table_is_mended_keeps_what_there_is(calls, monkeypatch):
+    """In the first table and after it: the cheapest so far, and HiGHS is not asked."""
+    honest, left = Repair.table, [calls]
+
+    def table(self, *how):
+        left[0] -= 1
+        if not left[0]:
+            raise KeyboardInterrupt
+        return honest(self, *how)
+
+    monkeypatch.setattr(Repair, "table", table)
+    monkeypatch.setattr(rounds.Rounds, "relax", lambda *_: pytest.fail("goes on"))
+    counts = np.random.default_rng(0).integers(1, 40, (5, 6))
+    source = cpv.DiscreteSource.from_counts(counts)
+    problem = cpv.WholeCounts(
+        source, cpv.hamming(6), [cpv.TCloseness(0.1, distance="tv")], encoder="wx"
+    )  # fmt: skip
+    with pytest.warns(UserWarning, match="interrupted"):
+        table = problem.solve()
+    assert table.status == "feasible"
+    assert all(verdict.holds for verdict in table.verdicts.values())
+    together = counts.sum() - counts.sum(axis=0).max()  # the one group that needs no search
+    assert table.total == together if calls == 1 else table.total < together / 2
 
 
 def test_a_source_whose_letters_are_all_closed_is_no_crash():

@@ -241,3 +241,33 @@ def test_one_of_two_numbers_moves():
         cpv.frontier(problem, "local_privacy")
     with pytest.raises(cpv.InputError, match=r"delta of LocalPrivacy.*pass between="):
         cpv.frontier(problem, "local_privacy.delta")
+
+
+def test_of_several_numbers_none_is_searched_that_other_rows_do_not_state():
+    """A number loosens as the class says that states the rows; a least value is where it begins."""
+
+    class Mixed(cpv.Criterion):
+        name = "mixed"
+        slope = cpv.Parameter(least=0.25, loosens="up", loosest=1.0)
+        most = cpv.Parameter()
+
+        def constraints(self, release):
+            return {"": release.distortion <= self.slope + self.most}
+
+    class Otherwise(Mixed):
+        def constraints(self, release):
+            return {"": release.distortion <= 1 - self.slope + self.most}
+
+    bit = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+    stated, other = (
+        cpv.PrivacyDistortion(bit, cpv.hamming(2), price=1, criteria=[kind(0.3, 0.1)])
+        for kind in (Mixed, Otherwise)
+    )
+    curve = cpv.frontier(stated, "mixed.slope", between=(None, 0.4), tol=0.2)
+    assert curve.points[0].x == 0.25
+    for problem, name, remedy in (
+        (stated, "mixed.most", r"use one of mixed\.slope$"),
+        (other, "mixed.slope", "use one of none"),
+    ):
+        with pytest.raises(cpv.InputError, match=remedy):
+            cpv.frontier(problem, name, points=(0.3, 0.5))

@@ -13,6 +13,7 @@ table of outputs and kinds of records tells it.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -92,10 +93,11 @@ class Repair:
     def cheaper(
         self, counts: Places, home: Places, lower: FloatArray, upper: FloatArray, watch: Watch,
         costs: FloatArray,
-    ) -> Places:  # fmt: skip
-        """Return counts that satisfy all and cost less: who comes home, and what that mends.
+    ) -> Iterator[Places]:  # fmt: skip
+        """Yield counts that satisfy all and cost ever less: who comes home, and what that mends.
 
-        One output after the other takes its records back, from the one with the fewest to take.
+        One output after the other takes its records back, from the one with the fewest to take;
+        the best counts so far are yielded after each.
 
         Parameters
         ----------
@@ -109,7 +111,7 @@ class Repair:
         best, n = float((costs * counts).sum()), counts.sum(axis=1)
         at_home, before = home >= 0, math.inf
         for _ in range(_PASSES):
-            if best == before:
+            if best == before or watch.stopped:
                 break
             before, away = best, np.zeros(counts.shape[1], np.int64)
             letters = np.flatnonzero(at_home)
@@ -121,7 +123,7 @@ class Repair:
                 mended = self.table(trial, lower, upper, watch, costs)
                 if mended is not None and (cost := float((costs * mended).sum())) < best:
                     counts, best = mended, cost
-        return counts
+                yield counts
 
     def _mended(
         self, counts: Places, lower: FloatArray, upper: FloatArray, costs: FloatArray, watch: Watch

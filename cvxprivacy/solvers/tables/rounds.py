@@ -571,7 +571,8 @@ class Rounds:
     def _run(self, watch: Watch, gap: float, judge: Judge, answer: Answer) -> None:
         shape = self.program.n, self.program.m
         best = math.inf if answer.counts is None else self.cost(answer.counts)
-        self.relax(watch, answer)
+        if not watch.stopped:
+            self.relax(watch, answer)
         coarse, slack = max(gap, _COARSE), 0.0 if self.leaked is None else gap * self.total
         for number in range(_ROUNDS):
             if watch.stopped:
@@ -612,6 +613,8 @@ class Rounds:
                 answer.claimed = max(answer.claimed, min(bound, best))
             if answer.finished or x is None:
                 return
+            if self.highs.broken_off and answer.counts is not None:
+                return  # it would be broken off again
 
     def least_broken(self, watch: Watch) -> Places | None:
         """Return a table that breaks the rows of outputs by as few records as it can, about."""
