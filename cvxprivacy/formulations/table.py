@@ -49,7 +49,7 @@ from cvxprivacy.solvers.watch import Watch
 from cvxprivacy.tables.nearness import steps_apart
 from cvxprivacy.validation import number
 
-_SHARE = 0.5  # of the time that is left, for a proof of what leaks or a first table
+_SHARE = 0.5  # of the time that is left, for a proof of what leaks
 _QUICK = 3  # kinds of records up to which HiGHS comes near to the least in seconds
 _LAW = 5_000_000  # entries of a law that is laid out
 _BYTES = 64  # of a count that there may be, in all tables of them: 2.7 GiB of 6,538 groups
@@ -270,15 +270,13 @@ class TableProblem(Restatable):
         """Return the law in whole counts, with records moved until it satisfies all."""
         program, n = self.relaxed.program, self._records
         how = *bounds_in_records(program, n), watch, distances(program)
-        first, enough = None, watch.left * (1 - _SHARE)
+        first = None
         try:
             repair = Repair(program, n, self._broken, group=self.smallest_group)
             first = repair.table(nearest_counts(law * n[:, None]), *how)
             if first is not None and len(repair.first) > _QUICK:
                 for cheaper in repair.cheaper(first, self._home, *how):
-                    first = cheaper
-                    if watch.left < enough:
-                        break
+                    first = cheaper  # which Ctrl-C leaves
         except KeyboardInterrupt:
             watch.interrupted = True
         return first

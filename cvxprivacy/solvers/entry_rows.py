@@ -175,14 +175,15 @@ class _Statement:
         if self.size <= _ALL:
             return np.ones(self.size, dtype=bool)
         chosen = (self.low[: self.size] > 0).reshape(n, m)
+        closed = (self.high[: self.size] <= 0).reshape(n, m)
         terms = [*self.program.objectives.values()]
         terms += [constraint.expression for constraint in self.program.constraints.values()]
-        for cost in map(self.program.cost, terms):
+        for cost in (np.where(closed, np.inf, self.program.cost(term)) for term in terms):
             count = min(_CHEAPEST, m)
             cheap = np.argpartition(cost, count - 1, axis=1)[:, :count]
             chosen[np.arange(n)[:, None], cheap] = True
             chosen[:, np.argmin(mass @ cost)] = True
-        return chosen.ravel() & (self.high[: self.size] > 0)
+        return (chosen & ~closed).ravel()
 
     def lacking(self, prices: FloatArray, chosen: np.ndarray) -> FloatArray:
         """Return by how much each entry that is not there pays, and complete the prices.

@@ -980,6 +980,23 @@ def test_a_table_that_is_mended_satisfies_all_within_its_bounds(seed):
         assert satisfies(joint, counts.sum(axis=0), **wanted)
 
 
+def test_a_law_at_its_floors_is_rounded_within_them():
+    """Half of an odd number of records: what is rounded down would be below the floor."""
+    counts = np.random.default_rng(5).integers(1, 20, (5, 7)) | 1
+    source = cpv.DiscreteSource.from_counts(counts)
+    far = np.abs(np.subtract.outer(range(7), range(7))) > 4
+    rules = [cpv.TCloseness(0.05, distance="tv"), cpv.KeepProbability(0.5)]
+    rules.append(cpv.ForbiddenMoves(far))
+    problem = cpv.WholeCounts(source, cpv.hamming(7), rules, encoder="wx")
+    law, n = table_problem._law(problem.relaxed.solve()), problem._records
+    least, most = moves.bounds_in_records(problem.relaxed.program, n)
+    assert (moves.nearest_counts(law * n[:, None]) < least).any()
+    mended = problem._mended(law, Watch())
+    assert ((least <= mended) & (mended <= most)).all()
+    assert (mended.sum(axis=1) == n).all()
+    assert problem._broken(mended) is None
+
+
 def test_records_come_home_where_groups_of_others_make_room():
     """A group is emptied that breaks the bound; another that was emptied can be as it was."""
     law = np.random.default_rng(11).integers(0, 9, (5, 12))

@@ -88,6 +88,27 @@ def test_where_the_first_entries_allow_no_release_all_are_taken(monkeypatch):
     assert at_once.lower <= grown.upper
 
 
+def test_the_first_entries_are_of_moves_that_are_allowed(monkeypatch):
+    """Where every letter's cheapest is forbidden, the next is there: all would take minutes."""
+    source, _ = letters(0)
+    line = np.abs(np.subtract.outer(np.arange(N), np.arange(N)))
+    rules = [cpv.ForbiddenMoves(line < 2)]
+    problem = cpv.PrivacyDistortion(
+        source, line / N, 0.9, leakage=MEASURES["guess"], criteria=rules
+    )
+    at_once = problem.solve()
+    monkeypatch.setattr(entry_rows, "_ALL", 0)
+    monkeypatch.setattr(entry_rows, "_CHEAPEST", 1)
+    first = entry_rows._Statement(problem.program).first().reshape(N, N)
+    assert (first.sum(axis=1) < N - np.count_nonzero(line < 2, axis=1)).all()
+    assert (first & (line == 2)).any(axis=1).all()
+    assert not first[line < 2].any()
+    grown = problem.at().solve()
+    assert grown.status == "certified"
+    assert grown.lower <= at_once.upper
+    assert at_once.lower <= grown.upper
+
+
 def test_out_of_time_the_last_round_is_what_is_proved(monkeypatch):
     """A clock that stops after two rounds: both ends are there, and no path is begun."""
     source, d = letters(2)

@@ -74,18 +74,19 @@ class Repair:
         Parameters
         ----------
         counts : ndarray of int, shape (n, m)
-            To begin with.
+            To begin with; what is beyond bounds is put within them.
         lower, upper : ndarray, shape (n, m)
         watch : Watch
         costs : ndarray, shape (n, m), optional
             Of a record; without, as few records move as may be.
         """
-        if not self.few or ((counts < lower) | (counts > upper)).any():
+        within = _within(counts, lower, upper, costs) if self.few else None
+        if within is None:
             return None
         most = 0.0 if costs is None else float(costs.max())
         for price in _PRICES if most else (0.0,):
             paid = np.zeros(counts.shape) if costs is None or not most else costs * (price / most)
-            mended = self._mended(counts.copy(), lower, upper, paid, watch)
+            mended = self._mended(within.copy(), lower, upper, paid, watch)
             if mended is not None or watch.stopped:
                 return mended
         return None
@@ -186,3 +187,23 @@ class Repair:
             by = np.abs(over) if row.row.sense == "==" else np.maximum(over, 0.0)
             off[at] += np.minimum(by, _SHUT * self.total)  # a leakage may be without end
         return float(off[-1]), off[:kinds] - off[-1], off[kinds:-1] - off[-1]
+
+
+def _within(
+    counts: Places, lower: FloatArray, upper: FloatArray, costs: FloatArray | None
+) -> Places | None:
+    """Return counts of the same sums within bounds, where there is room for the least cost."""
+    costs = np.zeros(counts.shape) if costs is None else costs
+    near = np.clip(counts, lower, upper)
+    missing = (counts - near).sum(axis=1, keepdims=True)
+    for sign, room in ((1, upper - near), (-1, near - lower)):
+        order = np.argsort(sign * costs, axis=1, kind="stable")
+        places = np.take_along_axis(room, order, axis=1)
+        before = places.cumsum(axis=1) - places
+        moved = np.minimum(np.maximum(sign * missing - before, 0.0), places)
+        near = near + sign * np.take_along_axis(moved, np.argsort(order, axis=1), axis=1)
+    fits = (near >= lower).all() and (near <= upper).all()
+    if not fits or (near.sum(axis=1) != counts.sum(axis=1)).any():
+        return None
+    within: Places = near.astype(np.int64)
+    return within
