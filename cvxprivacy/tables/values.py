@@ -29,11 +29,9 @@ def value_counts(lazy: nw.LazyFrame[Any], name: str) -> dict[Any, int]:
         problem = f"column {name!r} has more than {MOST_CELLS:,} different values"
         raise InputError("frame", problem, "give it bins with edges of your own", value=name)
     counts: dict[Any, int] = {}
-    values = python_values(table["value"].alias(name))
-    for value, records in zip(
-        values, python_values(table["records"]), strict=True
-    ):  # null and NaN are one
-        counts[value] = counts.get(value, 0) + int(records)
+    values, records = python_values(table["value"].alias(name)), python_values(table["records"])
+    for value, count in zip(values, records, strict=True):  # null and NaN are one
+        counts[value] = counts.get(value, 0) + int(count)
     return {value: counts[value] for value in ranked(set(counts), None)}
 
 

@@ -245,14 +245,11 @@ def _addresses(titles: list[str], *, fold: bool = False) -> list[str]:
     """
     names = []
     for i, title in enumerate(titles):
-        same, alike = (
-            titles[:i].count(title),
-            [t.lower() for t in titles[:i]].count(title.lower()),
-        )
-        place = same if titles.count(title) > 1 else alike if fold and alike else None
-        names.append(
-            f"#{i + 1}" if not title else title if place is None else f"{title}#{place + 1}"
-        )
+        twins, place = titles.count(title) > 1, titles[:i].count(title)
+        if fold and not twins:
+            place = [other.lower() for other in titles[:i]].count(title.lower())
+        numbered = f"{title}#{place + 1}" if twins or place else title
+        names.append(numbered if title else f"#{i + 1}")
     return names
 
 

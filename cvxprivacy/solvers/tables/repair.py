@@ -49,9 +49,7 @@ class Repair:
         The least size of a group that is not empty.
     """
 
-    def __init__(
-        self, program: ChannelProgram, n: Places, judge: Judge, *, group: int = 1
-    ) -> None:  # fmt: skip
+    def __init__(self, program: ChannelProgram, n: Places, judge: Judge, *, group: int = 1) -> None:
         self.judge, self.group = judge, group
         self.letters, self.total = program.n, float(n.sum())
         self.few = program.n * program.m <= _ENTRIES
