@@ -79,9 +79,8 @@ def _refuse_other(path: str, kind: str) -> None:
 
 def _queried(path: str, coding: Mapping[str, Any]) -> tuple[Any, list[str]]:
     """Return a connection that has been asked for all records, and what the columns are called."""
-    import pyarrow.parquet as pq
-
     duckdb = required("duckdb", "engines", "Parquet")
+    pq = required("pyarrow.parquet", "engines", "Parquet")
     query = "FROM read_parquet($pattern, hive_partitioning = false)"
     try:
         connection, titles = duckdb.connect(), pq.read_schema(path).names

@@ -67,11 +67,23 @@ class Periods:
         return self.months >= UNITS["year"]
 
     def number(self, months: nw.Expr) -> nw.Expr:
-        """Return the number of the period of a month, as :func:`months_of` counts months."""
+        """Return the number of the period of a month.
+
+        Parameters
+        ----------
+        months : narwhals.Expr
+            From year 0 on, as :func:`months_of` counts them.
+        """
         return months // self.months
 
     def label(self, number: int) -> str:
-        """Return the name of a period by its number."""
+        """Return the name of a period.
+
+        Parameters
+        ----------
+        number : int
+            Of periods of this length, from year 0 on.
+        """
         year, month = divmod(number * self.months, 12)
         if self.months == 1:
             return f"{year:04d}-{month + 1:02d}"
@@ -81,7 +93,13 @@ class Periods:
         return f"{year:04d}" if last == year else f"{year:04d}-{last:04d}"
 
     def place(self, label: Any) -> int | None:
-        """Return the number of the period of a name; None for what is none."""
+        """Return the number of the period of a name; None for what is none.
+
+        Parameters
+        ----------
+        label : object
+            Such as ``"1987-Q1"``.
+        """
         match = re.fullmatch(r"([0-9]{4})(?:-(?:Q([1-4])|([0-9]{2,5})))?", str(label))
         if match is None:
             return None
@@ -110,12 +128,29 @@ class Periods:
         return [names.get(value, value) for value in values]
 
     def years(self, labels: Iterable[Any]) -> dict[Any, float]:
-        """Return what each of some names stands for: the middle of its period, in years."""
+        """Return what names stand for, by name: the middle of the period, in years.
+
+        Parameters
+        ----------
+        labels : iterable
+            What is no name of a period is passed over.
+        """
         places = ((label, self.place(label)) for label in labels)
         return {k: (number + 0.5) * self.months / 12 for k, number in places if number is not None}
 
     def check(self, values: Iterable[Any]) -> None:
-        """Refuse values of which one is no date; None and NaT are passed over."""
+        """Refuse values of which one is no date.
+
+        Parameters
+        ----------
+        values : iterable
+            As of :meth:`named`; None and NaT are passed over.
+
+        Raises
+        ------
+        InputError
+            Whose value is the first that is no date.
+        """
         for value in values:
             if value is not None and value == value:
                 self._month(value)
