@@ -193,10 +193,9 @@ def days_of_zone(connection: Any, schema: Any, bins: Mapping[str, Any]) -> None:
     if len({*zones.values()}) > 1:
         raise InputError("bins", f"columns of several time zones: {zones}", remedy)
     for name, zone in zones.items():
-        if hours := re.fullmatch(
-            r"([+-])([0-9]{2}):?00", zone
-        ):  # whose sign is the other way round
-            zone = f"Etc/GMT{'-' if hours[1] == '+' else '+'}{int(hours[2])}"
+        if hours := re.fullmatch(r"([+-])([0-9]{2}):?00", zone):
+            sign = "-" if hours[1] == "+" else "+"  # which Etc has the other way round
+            zone = f"Etc/GMT{sign}{int(hours[2])}"
         try:
             connection.execute("SET TimeZone = ?", [zone])
         except duckdb.Error:

@@ -17,7 +17,7 @@ from cvxprivacy.extras import nw
 from cvxprivacy.tables.periods import Periods
 from cvxprivacy.validation import array, number
 
-__all__ = ["Bins", "bins_of", "middles_of", "quantile_bins", "quantiles_in", "short"]
+__all__ = ["Bins", "bins_of", "in_order", "middles_of", "quantile_bins", "quantiles_in", "short"]
 
 MOST_BINS = 1_000
 _ROOM = 10  # as a part of an interval's records, by which edges may be off their quantiles
@@ -224,6 +224,11 @@ def middles_of(bins: Bins | Periods | None, levels: Iterable[Any]) -> dict[Any, 
     if isinstance(bins, Periods):
         return bins.years(levels)
     return {} if bins is None else dict(zip(bins.labels, bins.middles, strict=True))
+
+
+def in_order(bins: Bins | Periods, levels: Iterable[Any]) -> list[Any]:
+    """Return the names of intervals in their order: all bins, or the periods among some levels."""
+    return sorted({*levels} - {None}) if isinstance(bins, Periods) else list(bins.labels)
 
 
 def bins_of(name: Hashable, spec: Any, least: Any, most: Any) -> Bins:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from cvxprivacy.errors import InputError
 from cvxprivacy.extras import nw
 from cvxprivacy.frozen import FrozenFields
-from cvxprivacy.tables.bins import Bins, short
+from cvxprivacy.tables.bins import Bins, in_order, short
 from cvxprivacy.tables.engines import as_narwhals, collect, is_missing, python_values
 from cvxprivacy.tables.groups import Ungrouped, without_group
 from cvxprivacy.tables.labels import as_label
@@ -266,11 +266,10 @@ def natural_order(
     Bins, numbers, dates and ordered categories have one; text has not.  Groups are in the order
     in which they were stated.
     """
-    recoding = schema.bins.get(name) or schema.groups.get(name)
-    if isinstance(recoding, Periods):
-        return sorted({*values} - {None})
-    if recoding is not None:
-        return list(recoding.labels)
+    if name in schema.bins:
+        return in_order(schema.bins[name], values)
+    if name in schema.groups:
+        return list(schema.groups[name].labels)
     dtype = as_narwhals(frame).lazy().collect_schema()[name]
     if dtype.is_numeric() or dtype.is_temporal():
         return sorted(set(values) - {None})

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.exact import FloatArray
-from cvxprivacy.tables.periods import Periods
+from cvxprivacy.tables.bins import in_order
 from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.tables.values import ranked
 
@@ -40,11 +40,8 @@ def orders_of(
     orders = {}
     for name in schema.key:
         values = [value for value in levels.get(name, ()) if value is not None]
-        bins = schema.bins.get(name)
-        if isinstance(bins, Periods):
-            values = sorted(values)
-        elif bins is not None:
-            values = list(bins.labels)
+        if name in schema.bins:
+            values = in_order(schema.bins[name], values)
         elif name in schema.groups:
             groups = schema.groups[name]
             values = groups.labels if groups.rest is None else []

@@ -178,8 +178,8 @@ class Periods:
 
 def is_unit(spec: Any) -> bool:
     """Tell a text that names calendar intervals."""
-    years = re.fullmatch(r"[1-9][0-9]{0,2}years", spec) if isinstance(spec, str) else None
-    return isinstance(spec, str) and (spec in UNITS or years is not None)
+    years = r"[1-9][0-9]{0,2}years"
+    return isinstance(spec, str) and (spec in UNITS or re.fullmatch(years, spec) is not None)
 
 
 def periods_of(spec: Any) -> Periods | None:
