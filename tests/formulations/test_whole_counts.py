@@ -132,10 +132,14 @@ def random_case(seed):
     return counts, d, wanted
 
 
-def solved(counts, d, group=1, encoder="wx", **wanted):
+def stated(counts, d, group=1, encoder="wx", **wanted):
     source = cpv.DiscreteSource.from_counts(counts)
     rules = [*asked(**wanted), *grouped(group)]
-    return cpv.WholeCounts(source, np.asarray(d, float), rules, encoder=encoder).solve()
+    return cpv.WholeCounts(source, np.asarray(d, float), rules, encoder=encoder)
+
+
+def solved(counts, d, **wanted):
+    return stated(counts, d, **wanted).solve()
 
 
 def best(solve, least):
@@ -878,12 +882,9 @@ def check_blind(table, source):
 @pytest.mark.parametrize("seed", some_at_length(range(100), 8))
 def test_a_blind_table_rounds_a_channel_of_x_and_satisfies_all(seed):
     counts, d, wanted = random_case(seed)
-    group = wanted.get("group", 1)
-    rules = asked(**{name: number for name, number in wanted.items() if name != "group"})
-    source = cpv.DiscreteSource.from_counts(counts)
-    problem = cpv.WholeCounts(source, d.astype(float), [*rules, *grouped(group)])
+    problem = stated(counts, d, encoder="x", **wanted)
     certain = (np.count_nonzero(counts, axis=0) <= 1).all()  # W is a function of X
-    assert problem.blind == (bool(rules) and not certain)
+    assert problem.blind == (wanted.keys() != {"group"} and not certain)
     if not problem.blind:
         return
     try:
@@ -893,7 +894,7 @@ def test_a_blind_table_rounds_a_channel_of_x_and_satisfies_all(seed):
     if table.counts is None:
         assert table.status == "stopped"
         return
-    check_blind(table, source)
+    check_blind(table, problem.source)
     assert satisfies(table.joint.astype(int), counts.sum(axis=0), **wanted)
     least = least_by_enumeration(counts, d, **wanted)
     assert table.total >= least
@@ -956,14 +957,11 @@ def test_a_rounding_that_is_beyond_highs_is_a_draw_that_is_mended(monkeypatch):
 def test_a_table_that_is_mended_satisfies_all_within_its_bounds(seed):
     """From everything as it is; what is a sum over all outputs is left to who judges."""
     counts, d, wanted = random_case(seed)
-    group = wanted.get("group", 1)
-    rules = asked(**{name: number for name, number in wanted.items() if name != "group"})
-    source = cpv.DiscreteSource.from_counts(counts)
-    table = cpv.WholeCounts(source, d.astype(float), [*rules, *grouped(group)], encoder="wx")
+    table = stated(counts, d, **wanted)
     program, n = table.relaxed.program, table._records
     first, costs = np.zeros((len(n), program.m), np.int64), moves.distances(program)
     first[np.arange(len(n)), table._home] = n
-    repair = Repair(program, n, table._broken, group=group)
+    repair = Repair(program, n, table._broken, group=wanted.get("group", 1))
     how = *moves.bounds_in_records(program, n), Watch(), costs
     mended = repair.table(first, *how)
     if mended is None:
@@ -975,7 +973,7 @@ def test_a_table_that_is_mended_satisfies_all_within_its_bounds(seed):
     for each in (mended, cheaper):
         assert (each >= 0).all()
         assert (each.sum(axis=1) == n).all()
-        joint = np.zeros((len(source.w), program.m), int)
+        joint = np.zeros((len(counts), program.m), int)
         np.add.at(joint, table.relaxed.alphabet.w_of[0], each)
         assert satisfies(joint, counts.sum(axis=0), **wanted)
 
