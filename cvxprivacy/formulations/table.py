@@ -18,7 +18,7 @@ from cvxprivacy.criteria.base import Criterion
 from cvxprivacy.criteria.counts import Cells, Counts, Verdict, is_whole
 from cvxprivacy.criteria.diversity import KAnonymity
 from cvxprivacy.criteria.own_rows import cost_at
-from cvxprivacy.errors import CertificationError, InputError
+from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
 from cvxprivacy.exact import FloatArray, Real, rational, typed_most
 from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.formulations.problem import Restatable
@@ -135,20 +135,25 @@ class TableProblem(Restatable):
         Raises
         ------
         InfeasibleError
-            If no release satisfies the criteria, by proof.
+            If no table satisfies the criteria, by proof: of ``relaxed``, which bounds them all.
         InputError
             For a ``law`` of another problem.
         """
         gap, watch = number(gap, "gap"), Watch(time_limit, verbose=bool(verbose))
         if law is not None:
             refuse_other(law.certificate, self.law, "law")
-        blind, grouping = None, self._grouping()
+        blind, solved, grouping = None, None, self._grouping()
         answer = Answer() if grouping is None else Answer(grouping, finished=True)
         if self.blind:  # what only bounds it comes last
-            chance = Draws(seed).generator("rounding")
-            answer, blind = self._rounded(law or self._proved(self.law, watch), chance, watch)
-        of_all = law if self.relaxed is self.law else None
-        solved = of_all or self._proved(self.relaxed, watch)
+            chance, infeasible = Draws(seed).generator("rounding"), False
+            try:
+                law = law or self._proved(self.law, watch)
+            except InfeasibleError:  # no channel of x; its roundings may be off by a record
+                infeasible, solved = True, self._proved(self.relaxed, watch)
+            answer, blind = self._rounded(law, chance, watch, infeasible=infeasible, gap=gap)
+        if solved is None:
+            of_all = law if self.relaxed is self.law else None
+            solved = of_all or self._proved(self.relaxed, watch)
         if not self.blind and grouping is None and not watch.stopped:
             about: Any = {"group": self.smallest_group, "watch": watch}
             program, channel, first = self.relaxed.program, _law(solved), None
@@ -238,8 +243,9 @@ class TableProblem(Restatable):
         return solved
 
     def _rounded(
-        self, law: Solution | None, chance: np.random.Generator, watch: Watch
-    ) -> tuple[Answer, Rounding | None]:
+        self, law: Solution | None, chance: np.random.Generator, watch: Watch, *,
+        infeasible: bool, gap: float,
+    ) -> tuple[Answer, Rounding | None]:  # fmt: skip
         """Return a rounding of a channel of x, and the channel."""
         x_of = self.law.alphabet.x_of
         place = {int(x): s for s, x in enumerate(x_of.tolist())}
@@ -248,7 +254,7 @@ class TableProblem(Restatable):
         draw = partial(self._balanced, letters=letters, chance=chance)
         answer, blind = blind_table(
             self.relaxed.program, self._records, letters, self._broken, chance, draw,
-            law=_law(law), group=self.smallest_group, watch=watch,
+            law=_law(law), infeasible=infeasible, gap=gap, group=self.smallest_group, watch=watch,
             apart=None if self._apart is None else self._apart[np.unique(letters, True)[1]],
         )  # fmt: skip
         if blind is None:
@@ -261,7 +267,7 @@ class TableProblem(Restatable):
             p_input=sizes / sizes.sum(),
             schema=self.source.schema,
         )
-        least = math.nan
+        least = math.inf if infeasible else math.nan
         if law is not None:
             least = law.lower if self.leakage is None else _least_leaked(self.leakage, law)
         return answer, Rounding(rounded, least)

@@ -33,7 +33,8 @@ class Rounding(FrozenFields):
         p(x̂ | x): each m(w, x, x̂) is less than one record off n(w, x) p(x̂ | x).
     lower : float
         Proved: no channel of x that satisfies the criteria has less of what is minimised, the mean
-        distortion or under a budget what leaks; NaN where that is not known.
+        distortion or under a budget what leaks; infinite where none satisfies them, NaN where that
+        is not known.
     """
 
     channel: Channel
@@ -212,6 +213,8 @@ class TableSolution(FrozenFields):
         lines.append(("proved", f"no table {less} {self.lower:.6g}"))
         if self.rounding is not None:
             least = f"; no channel of x {less} {self.rounding.lower:.6g}"
+            if self.rounding.lower == math.inf:
+                least = "; no channel of x itself satisfies what is asked"
             least = "" if math.isnan(self.rounding.lower) else least
             lines.append(("rounds", f"a channel of x, each count by less than one{least}"))
         elif self.status != "proved optimal":

@@ -11,6 +11,9 @@ to a *balanced draw* of the channel, so that nothing but chance chooses what W w
 group tells more by accident than it must.  Where that is beyond HiGHS, as of a dozen values of W it
 is, the draw itself is mended record by record.  Margins are tried from a half on, then less while
 there is room; letters of few expected records are closed, more of them while that is better.
+
+A table may satisfy criteria that no channel of x satisfies, as each of its counts is up to a record
+off.  Where no channel leads to a table, a small table's p is an unknown of the integer program, too.
 """
 
 from __future__ import annotations
@@ -51,7 +54,9 @@ _SMALL = 10_000  # moves up to which margins are narrowed on each set of letters
 _WORSE = 2  # sets of letters, each smaller than the last, that are worse before the search ends
 _FEW = 1e-3  # expected records of a move that a law is rounded without
 _GAP = 0.5  # of a random cost, which need not be the least
+_TINY = 1_000  # moves up to which the channel that is rounded is an unknown, too
 _PATIENCE = 10  # rounds of HiGHS's cuts for a rounding: most take two, and some never end
+_WITHIN = 1 - 1e-6  # records that a count may be off: less than one, beyond HiGHS's tolerance
 
 
 @dataclass
@@ -79,6 +84,8 @@ def blind_table(
     draw: Draw,
     *,
     law: FloatArray | None = None,
+    infeasible: bool = False,
+    gap: float = _GAP,
     group: int = 1,
     apart: FloatArray | None = None,
     watch: Watch | None = None,
@@ -102,6 +109,10 @@ def blind_table(
         of its expectation.
     law : ndarray, shape (|X|, m), optional
         p(x̂ | x) of the best channel of x: which letters are released, and the first moves.
+    infeasible : bool
+        Whether no channel of x satisfies the rows.
+    gap : float
+        Of the least that a table of an unknown p costs, relatively.
     group : int
         The least size of a group that is not empty.
     apart : ndarray, shape (|X|, m), optional
@@ -113,9 +124,11 @@ def blind_table(
     search = _Search(program, n, x_of, judge, chance, draw, law, group, apart, watch)
     best: Blind | None = None
     try:
-        for blind in search.tables():
+        for blind in () if infeasible else search.tables():
             if best is None or search.cost(blind) < search.cost(best):
                 best = blind
+        if best is None:
+            best = search.of_any_channel(gap)
     except KeyboardInterrupt:
         watch.interrupted = True
     answer = search.answer
@@ -284,6 +297,41 @@ class _Search:
         lower[at], upper[at] = moves.lower, moves.upper
         mended = self.repair.table(drawn, lower, upper, self.watch)
         return None if mended is None else Blind(mended, expected)
+
+    def of_any_channel(self, gap: float) -> Blind | None:
+        """Return a table that rounds some channel of x, whatever rows that channel breaks.
+
+        The channel is that of the best such table: n(x) p(x̂ | x) are columns, beside the counts.
+        """
+        moves = some_moves(
+            self.by_letter / self.unit, self.n.astype(float),
+            sparse.eye_array(self.program.n, format="csr"), None, possible=self.most > 0,
+        )  # fmt: skip
+        if self.watch.stopped or self.by_letter.size > _TINY or moves.left_out is not None:
+            return None
+        at = moves.source, moves.output
+        moves.lower, moves.upper = self.least[at], self.most[at]
+        budget = None if self.budget is None else self.budget / self.unit
+        rounds = Rounds(self.program, moves, group=self.group, budget=budget)
+        highs, (letters, m) = rounds.highs, self.costs.shape
+        first = highs.add_columns(np.zeros(letters * m), 0.0, np.repeat(self.sizes, m))
+        columns = first + np.arange(letters * m).reshape(letters, m)
+        highs.free += columns.ravel().tolist()
+        for x, size in enumerate(self.sizes):
+            highs.add_row(size, size, columns[x], np.ones(m))
+        for column, s, y in zip(rounds.columns, *at, strict=True):  # |m − n p| < 1
+            x = self.x_of[s]
+            share = self.n[s] / self.sizes[x]
+            highs.add_row(-_WITHIN, _WITHIN, [column, columns[x, y]], [1.0, -share])
+        answer = rounds.run(self.watch, gap, self.judge)
+        self.answer.rounds += answer.rounds
+        self.answer.cuts += answer.cuts
+        self.answer.infeasible = answer.infeasible
+        if answer.counts is None or highs.start is None:
+            return None
+        expected = np.maximum(highs.start[columns], 0.0)
+        expected *= (self.sizes / expected.sum(axis=1))[:, None]
+        return self._rounded(expected) or Blind(answer.counts, expected)
 
     def _channel(self, filled: float, margin: float) -> FloatArray | None:
         """Return n(x) p(x̂ | x) of least cost with the margin, on letters of so many records."""
