@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from html import escape
@@ -23,6 +24,7 @@ __all__ = [
     "one_sided",
     "padded",
     "plain",
+    "sufficient",
     "upwards",
 ]
 
@@ -54,6 +56,16 @@ def one_sided(number: Decimal, digits: int, *, up: bool) -> Decimal:
         return number
     unit = Decimal(1).scaleb(number.adjusted() - digits + 1)
     return number.quantize(unit, ROUND_CEILING if up else ROUND_FLOOR)
+
+
+def sufficient(value: float, *, up: bool, near: bool = False) -> str:
+    """Return a bound to four digits, rounded to where it suffices, as "about" unless that is exact.
+
+    ``near`` tells that the bound itself is only known about.
+    """
+    number = one_sided(Decimal(value), 4, up=up)
+    exact = not near and math.isclose(float(number), value, rel_tol=1e-12)
+    return f"{'' if exact else 'about '}{number.normalize():f}"
 
 
 def plain(value: float, digits: int = 4) -> str:

@@ -41,6 +41,7 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.microdata.check import as_typed, asked
 from cvxprivacy.microdata.drawn_table import DrawnTable
 from cvxprivacy.microdata.released_law import law_of
+from cvxprivacy.microdata.table_design import solved_law
 from cvxprivacy.release.draws import Draws
 from cvxprivacy.tables.labels import written
 
@@ -168,8 +169,12 @@ class Releasing:
         """Find the optimal channel, and bound what it tells in the population."""
         options, started = self.options, time.monotonic()
         with too_many(self.source), steps() as on_step:
-            self.solution = self.problem.solve(
-                accuracy=options["accuracy"], time_limit=options["time_limit"], progress=on_step
+            self.solution = solved_law(
+                self.problem,
+                ensure=self.ensure,
+                accuracy=options["accuracy"],
+                time_limit=options["time_limit"],
+                progress=on_step,
             )
         self.seconds = time.monotonic() - started
         self.population = _measured_of(self.halves, self.problem, self.solution, options, self.seed)

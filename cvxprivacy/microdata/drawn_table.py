@@ -31,7 +31,7 @@ from cvxprivacy.frozen import frozen
 from cvxprivacy.microdata.check import Check, as_typed, asked, lines_of
 from cvxprivacy.microdata.merging import Merging, merging
 from cvxprivacy.microdata.released_law import CountedLaw, ReleasedLaw, law_of
-from cvxprivacy.microdata.table_design import Undesigned, whole_counts
+from cvxprivacy.microdata.table_design import Undesigned, solved_law, whole_counts
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.one_symbol import SLACK
 from cvxprivacy.programs.alphabet import Alphabet
@@ -454,6 +454,8 @@ def release_table(
     ------
     InputError
         For a solution of another problem, and for what is no such table.
+    InfeasibleError
+        If no channel of the problem's encoder satisfies the criteria.
     BrokenTableError
         If no merging makes the table satisfy the criteria.
 
@@ -477,7 +479,7 @@ def release_table(
     """
     rules = _of_tables(criteria, ensure)
     watch = Watch(time_limit)
-    solved = problem.solve(time_limit=time_limit) if solution is None else solution
+    solved = solution or solved_law(problem, ensure=ensure, time_limit=time_limit)
     how: dict[str, Any] = {"seed": seed, "row_id": row_id, "draw": draw}
     left = None if time_limit is None else watch.left
     asked_for: dict[str, Any] = {"ensure": ensure, "of_table": rules, "time_limit": left}

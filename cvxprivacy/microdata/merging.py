@@ -9,7 +9,8 @@ Groups that break a criterion are merged one by one: with the group, or into the
 at which the distortion of the table's records rises least among those with which every criterion is
 satisfied; else where it rises least.  They are taken from the smallest to the largest, and the
 other way round, and what costs less is kept: a rule of thumb, not an optimum.  Then, while a cap is
-exceeded, the two groups are merged that lessen what leaks most for the distortion that it costs.
+exceeded, the two groups are merged that lessen what leaks most for the distortion that it costs;
+where no pair lessens it, those that cost least.  One group is left at last, which leaks the least.
 
 Of merges that cost the same, the one is made after which the records are released as the nearest
 values (:mod:`cvxprivacy.tables.nearness`), then that with the largest group.
@@ -224,7 +225,7 @@ class _Groups:
     def lessen(self, cap: Criterion) -> bool:
         """Merge the pairs that lessen what leaks most for their distortion, until a cap is met.
 
-        False if no pair that may be merged is left.
+        Where no pair lessens it, the cheapest one is merged.  False if no pair may be merged.
         """
         how: dict[str, Any] = {"reference": self.masses, "units": self.units}
         total, bound = self.masses.sum(), float(cap.value) - _MARGIN
@@ -247,9 +248,13 @@ class _Groups:
             np.fill_diagonal(possible, False)
             worth = np.full(into.shape, -np.inf)
             np.divide(each[:, None] + each - both, np.maximum(into, _MARGIN), worth, where=possible)
-            if not worth.max(initial=0.0) > 0:
+            if not possible.any():
                 return False
-            nearest = np.where(worth >= _SAME * worth.max(), far, np.inf)
+            if (best := worth.max()) > 0:
+                chosen = worth >= _SAME * best
+            else:  # no pair by itself: three groups together may, so the cheapest pair comes first
+                chosen = possible & (into <= into[possible].min() + _MARGIN)
+            nearest = np.where(chosen, far, np.inf)
             source, target = map(int, np.unravel_index(int(nearest.argmin()), worth.shape))
             self._join(int(active[source]), int(active[target]))
             kept = np.arange(len(active)) != source

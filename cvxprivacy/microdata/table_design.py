@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cvxprivacy.criteria import Criterion
-from cvxprivacy.errors import InputError
+from cvxprivacy.errors import InfeasibleError, InputError
 from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.formulations.minimum_distortion import MinimumDistortion
 from cvxprivacy.formulations.privacy_distortion import PrivacyDistortion
@@ -17,7 +17,7 @@ from cvxprivacy.microdata.check import as_typed
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.results.table import TableSolution
 
-__all__ = ["Undesigned", "whole_counts"]
+__all__ = ["Undesigned", "solved_law", "whole_counts"]
 
 _SECONDS = 60.0  # for whole counts, unless a limit is typed
 _GAP = 1e-6  # of the distortion, relatively
@@ -65,6 +65,35 @@ class Undesigned:
         """The reason in a sentence."""
         why = _REASONS[self.reason].format(**self.facts)
         return f"the table was drawn, and not designed in whole counts: {why}"
+
+
+def solved_law(problem: ChannelProblem, *, ensure: str, **how: Any) -> Solution:
+    """Solve the problem of a table's channel.
+
+    Parameters
+    ----------
+    problem : ChannelProblem
+    ensure : {"law", "table"}
+        What is to satisfy the criteria.
+    how
+        As of ``problem.solve``.
+
+    Raises
+    ------
+    InfeasibleError
+        If no channel satisfies them; of encoder ``"x"`` a table still may, and the message says so.
+    """
+    try:
+        return problem.solve(**how)
+    except InfeasibleError as error:
+        if ensure == "law" or problem.encoder != "x":
+            raise  # whole counts of encoder wx are such a channel
+        message = (
+            f"of channels that do not look at the confidential column: {error}; whole counts, each "
+            "less than a record off such a channel, may satisfy it: try encoder wx, or WholeCounts"
+        )
+        about: Any = {"conflict": error.conflict, "extremes": error.extremes}
+        raise InfeasibleError(message, error.certificate, **about) from error
 
 
 def whole_counts(

@@ -17,7 +17,6 @@ from cvxprivacy.exact import FloatArray
 from cvxprivacy.model.gaussian import GaussianSource
 from cvxprivacy.model.matrices import block, rationals, rounded
 from cvxprivacy.programs.covariance import CovarianceProgram, ErrorCovariance
-from cvxprivacy.programs.notation import above
 from cvxprivacy.release.gaussian import GaussianRelease
 from cvxprivacy.results.chords import Chords
 from cvxprivacy.results.price import SHARP, Price, useful
@@ -27,6 +26,7 @@ from cvxprivacy.solvers.covariance.stages import CovarianceProver
 from cvxprivacy.solvers.driver import Outcome, solve_gaussian
 from cvxprivacy.solvers.task import UNUSABLE
 from cvxprivacy.solvers.watch import Watch
+from cvxprivacy.text import sufficient
 from cvxprivacy_verifier.balls import UnprovableError
 
 __all__ = ["CovariancePrices", "covariance_solution", "explained"]
@@ -137,7 +137,7 @@ def explained(certificate: Any, watch: Watch | None = None) -> InfeasibleError:
         least = solve_gaussian(relaxed, watch=watch).certificate.upper
         if math.isfinite(least) and not clock.stopped:
             extremes[name] = least
-            alternatives.append(f"{name} would have to be at least {above(least)}")
+            alternatives.append(f"{name} would have to be at least {sufficient(least, up=True)}")
     typed = " and ".join(f"{name} {float(rows[name].bounds(1)):.6g}" for name in conflict)
     message = f"{typed} cannot hold" + (" together" if len(conflict) > 1 else "")
     message += f"; with the rest as it is, {' or '.join(alternatives)}" if alternatives else ""

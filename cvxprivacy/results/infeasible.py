@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -25,7 +24,7 @@ from cvxprivacy.programs.worst import Worst
 from cvxprivacy.results.idle import is_constant
 from cvxprivacy.solvers.driver import solve
 from cvxprivacy.solvers.watch import Watch
-from cvxprivacy.text import one_sided
+from cvxprivacy.text import sufficient
 from cvxprivacy_verifier.balls import ball, ceil, floor
 
 __all__ = ["Conflict"]
@@ -81,7 +80,7 @@ class Conflict:
             message += " together" if len(names) > 1 else ""
             could = [
                 f"{name} would have to be {'at least' if up else 'at most'} "
-                f"{'about ' if near else ''}{_safe(value, up)}"
+                f"{sufficient(value, up=up, near=near)}"
                 for name, (value, up, near) in (
                     (k, e) for k, e in extremes.items() if e is not None
                 )
@@ -216,11 +215,6 @@ def _typed(rule: Constraint) -> Fraction:
     """Return the number that was typed into a bound."""
     numbers = [Fraction(s.typed) for s, d in rule.derivatives.items() if d.constant]
     return numbers[0] if numbers else rule.number
-
-
-def _safe(value: float, up: bool) -> str:
-    """Return a number to four digits, rounded to the side on which it would do."""
-    return f"{one_sided(Decimal(value), 4, up=up).normalize():f}"
 
 
 def _below(value: float, limit: float) -> str:

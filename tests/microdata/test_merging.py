@@ -66,3 +66,43 @@ def test_a_cap_is_met_by_the_nearest_merge_of_those_that_help_as_much(cell):
     ((_, to, _),) = outcome.moves
     steps = abs(BANDS.labels.index(cell[0]) - BANDS.labels.index(to[0]))
     assert (steps, to[1]) == (1, cell[1])
+
+
+def drawn_of(joint):
+    """Return the table N(w, x) released as it is, and its alphabet."""
+    letters, values = list(range(joint.shape[1])), list(range(len(joint)))
+    moves = {(w, x, x): int(n) for (w, x), n in np.ndenumerate(joint) if n}
+    source = cpv.DiscreteSource.from_counts(joint, x=letters)
+    return DrawnCounts.of(values, letters, letters, moves), Alphabet(source, cpv.hamming(letters))
+
+
+def test_three_groups_may_lessen_a_guess_that_no_two_do():
+    """Groups {1, 2}, {2, 3}, {1, 3} of W: two of them are guessed as one is, all as 2 of 6."""
+    counts, alphabet = drawn_of(np.array([[1, 0, 1], [1, 1, 0], [0, 1, 1]]))
+    cap = cpv.LeakageCap(0.34, leakage=cpv.leakage.GuessingProbability())
+    merged = merging(counts, [cap], alphabet, None, 1 - np.eye(3))
+    assert len(set(merged.places.tolist())) == 1
+    with pytest.raises(cpv.BrokenTableError):
+        merging(counts, [cap.at(0.33)], alphabet, None, 1 - np.eye(3))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_refused_no_merging_satisfies(seed):
+    """All groups together leak least, in every measure."""
+    rng = np.random.default_rng(seed)
+    joint = rng.integers(0, 4, (3, 4)) + np.eye(3, 4, dtype=int)
+    counts, alphabet = drawn_of(joint)
+    measure = rng.choice([cpv.leakage.GuessingProbability(), cpv.leakage.TotalVariation()])
+    together = Counts.of_records(joint.sum(axis=1, keepdims=True), "bits")
+    for excess in (-1e-3, 1e-3):
+        least = float(cpv.LeakageCap(1, leakage=measure).verdict(together).value)
+        if least + excess < 0:
+            continue
+        cap = cpv.LeakageCap(least + excess, leakage=measure)
+        if excess < 0:
+            with pytest.raises(cpv.BrokenTableError):
+                merging(counts, [cap], alphabet, None, 1 - np.eye(4))
+        else:
+            places = merging(counts, [cap], alphabet, None, 1 - np.eye(4)).places
+            after = Counts.of_records(counts.relabelled(places).joint, "bits")
+            assert cap.verdict(after).holds

@@ -237,3 +237,21 @@ def test_what_no_table_is_asked_is_refused():
         cpv.release_table(asked, table, seed=1, ensure="table", criteria=[cpv.LDiversity(2)])
     with pytest.raises(cpv.InputError, match="KAnonymity.5. is of a table, and no law keeps it"):
         cpv.release_table(asked, table, seed=1, criteria=[cpv.KAnonymity(5)])
+
+
+def test_what_no_channel_satisfies_is_not_said_of_tables():
+    """No channel of x keeps both rules; a table does, whose counts are less than one record off."""
+    table = pd.DataFrame({"x": list("aaabbbbbbb"), "w": list("ppppppppqq")})
+    source = cpv.DiscreteSource.from_table(table, sensitive="w", key="x")
+    rules = [cpv.TCloseness(0.1, distance="emd")]
+    problem = cpv.PrivacyDistortion(source, cpv.hamming(source.x), budget=0.1, criteria=rules)
+    with pytest.raises(cpv.InfeasibleError, match=r"^budget 0\.1 and TCloseness"):
+        cpv.release_table(problem, table, seed=1)
+    with pytest.raises(cpv.InfeasibleError, match="of channels that do not look") as caught:
+        cpv.release_table(problem, table, seed=1, ensure="table")
+    assert "whole counts, each less than a record off" in str(caught.value)
+    assert caught.value.certificate.verify()
+    assert cpv.WholeCounts(source, cpv.hamming(2), rules, budget=0.1).solve(seed=1).total == 1
+    how = {"budget": 0.1, "criteria": rules, "encoder": "wx"}
+    informed = cpv.PrivacyDistortion(source, cpv.hamming(source.x), **how)
+    assert cpv.release_table(informed, table, seed=1, ensure="table").holds

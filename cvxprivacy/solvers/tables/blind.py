@@ -12,8 +12,8 @@ group tells more by accident than it must.  Where that is beyond HiGHS, as of a 
 is, the draw itself is mended record by record.  Margins are tried from a half on, then less while
 there is room; letters of few expected records are closed, more of them while that is better.
 
-A table may satisfy criteria that no channel of x satisfies, as each of its counts is up to a record
-off.  Where no channel leads to a table, a small table's p is an unknown of the integer program, too.
+A table may satisfy criteria that no channel of x satisfies, as each of its counts is less than a
+record off.  Where no channel leads to a table, p is an unknown of a small integer program, too.
 """
 
 from __future__ import annotations
