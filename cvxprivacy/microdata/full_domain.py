@@ -231,6 +231,9 @@ def full_domain(
     best, score = best_of(
         starts, heights, bound=lambda n: cost(n, bound=True), cost=cost, satisfied=satisfies
     )
+    if math.isinf(score):
+        problem = "no levels satisfy the criteria without a move of infinite distortion"
+        raise InputError("hierarchies", problem, "relax the criteria, or allow more moves")
     groups, lost = _released(columns, hierarchies, suppressing(best))
     loss = None
     if measure is not None:

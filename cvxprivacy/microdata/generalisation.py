@@ -37,6 +37,7 @@ __all__ = [
     "fitted_to",
     "grouped_table",
     "merged",
+    "parted",
     "refuse_hopeless",
     "represented",
 ]
@@ -478,11 +479,25 @@ def fitted_to(source: DiscreteSource, distortion: Distortion | None) -> Distorti
     return measure
 
 
+def parted(measure: Distortion) -> tuple[np.ndarray, np.ndarray]:
+    """Return the finite costs, 0 elsewhere, and which are infinite; shape (|X|, |X̂|) each.
+
+    Sums and differences of both are exact where those of infinite costs are not numbers.
+    """
+    forbidden = np.isinf(measure.matrix)
+    return np.where(forbidden, 0.0, measure.matrix), forbidden
+
+
 def represented(
     source: DiscreteSource, measure: Distortion, groups: Sequence[Any]
 ) -> tuple[list[Any], float]:
-    """Release each group as its best letter; return the letters and E d(X, X̂)."""
-    costs = indicator(groups).T @ (source.p_x[:, None] * measure.matrix)
+    """Release each group as its best letter; return the letters and E d(X, X̂).
+
+    It is infinite where some group has none that all of its letters may be released as.
+    """
+    masses = indicator(groups).T * source.p_x
+    finite, forbidden = parted(measure)
+    costs = np.where(masses @ forbidden > 0, np.inf, masses @ finite)
     names = dict(zip(dict.fromkeys(groups), costs.argmin(axis=1).tolist(), strict=True))
     return [measure.outputs[names[group]] for group in groups], float(costs.min(axis=1).sum())
 

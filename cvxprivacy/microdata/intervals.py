@@ -35,6 +35,7 @@ from cvxprivacy.microdata.generalisation import (
     checked,
     counted,
     fitted_to,
+    parted,
     represented,
 )
 from cvxprivacy.model.discrete import DiscreteSource
@@ -105,8 +106,12 @@ def optimal_intervals(
     gain = _gains(source, criteria, support, units, measure)
     edges = _best_cuts(gain, groups)
     if edges is None:
+        wanted = "intervals" if groups is None else f"{most} intervals"
+        problem = f"no {wanted} satisfy the criteria"
+        if measure is not None and np.isinf(measure.matrix).any():
+            problem += " without a move of infinite distortion"
         remedy = "allow another number of groups, or relax the criteria"
-        raise InputError("groups", f"no {most} intervals satisfy the criteria", remedy, value=most)
+        raise InputError("groups", problem, remedy, value=most)
     names = _names(source, [(support[a], support[b - 1]) for a, b in pairwise(edges)])
     starts = [0, *support[edges[1:-1]], len(source.x)]  # letters without mass go along
     released = [
@@ -176,14 +181,19 @@ def _gains(
     units: str,
     measure: Distortion | None,
 ) -> np.ndarray:
-    """Return what the group of letters first … last adds, −∞ if it is not allowed."""
+    """Return what the group of letters first … last adds, −∞ if it is not allowed.
+
+    That is also where no letter is one that all of them may be released as.
+    """
     table = counted(source, source.joint[:, support])
     n, mass = len(support), table.sum()
     prior = table.sum(axis=1, keepdims=True) / mass
     before = np.insert(table.cumsum(axis=1), 0, 0.0, axis=1)
     if measure is not None:
-        weighted = (table.sum(axis=0) / mass)[:, None] * measure.matrix[support]
+        finite, forbidden = (part[support] for part in parted(measure))
+        weighted = (table.sum(axis=0) / mass)[:, None] * finite
         costs = np.insert(weighted.cumsum(axis=0), 0, 0.0, axis=0)
+        barred = np.insert(forbidden.cumsum(axis=0), 0, 0, axis=0)
     gain = np.full((n, n), -math.inf)
     for first in range(n):
         groups = before[:, first + 1 :] - before[:, first : first + 1]
@@ -192,7 +202,8 @@ def _gains(
             ratio = np.divide(groups, prior * records, out=np.ones_like(groups), where=groups > 0)
             added = (groups * np.log(ratio)).sum(axis=0) / mass
         else:
-            added = -(costs[first + 1 :] - costs[first]).min(axis=1)
+            possible = barred[first + 1 :] == barred[first]
+            added = -np.where(possible, costs[first + 1 :] - costs[first], np.inf).min(axis=1)
         satisfied = allowed(source, criteria, groups, units)
         gain[first, first:] = np.where(satisfied, added, -math.inf)
     return gain

@@ -159,6 +159,24 @@ def test_a_criterion_that_asks_nothing_costs_nothing():
     assert float(price.gap) == pytest.approx(0.0, abs=1e-6)
 
 
+def test_a_move_of_infinite_distortion_is_made_by_no_level_and_no_interval():
+    """Nobody may be called younger: all of a group are released as its oldest, or as one older."""
+    frame = pd.DataFrame({"age": [20, 30, 40, 50] * 6, "ill": list("nyynynyn") * 3})
+    source = cpv.DiscreteSource.from_table(frame, sensitive="ill", key="age")
+    older = np.subtract.outer(source.x, source.x).T.astype(float)
+    d = cpv.Distortion(np.where(older < 0, np.inf, older), inputs=source.x, outputs=source.x)
+    ages = {"age": cpv.Hierarchy.intervals(source.levels["age"], 20, 40)}
+    for hierarchies in (None, ages):
+        price = cpv.price_of_determinism(source, d, [cpv.KAnonymity(11)], hierarchies=hierarchies)
+        assert price.deterministic.groups == [30, 30, 50, 50]
+        assert price.deterministic.distortion == 5
+        assert price.randomised.upper <= 5
+    apart = cpv.Distortion(np.where(np.eye(4) > 0, 0.0, np.inf), inputs=source.x)
+    refusal("groups", cpv.optimal_intervals, source, [cpv.KAnonymity(11)], distortion=apart)
+    rules = [cpv.KAnonymity(11)]
+    refusal("hierarchies", cpv.full_domain, source, ages, rules, distortion=apart)
+
+
 def test_levels_have_a_price_too():
     source = cpv.DiscreteSource.from_table(people(1), sensitive="ill", key="age")
     ages = {"age": cpv.Hierarchy.intervals(source.levels["age"], 2, 4)}
