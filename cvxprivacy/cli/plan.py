@@ -308,10 +308,15 @@ class Planning:
     def _recode(self) -> None:
         """Choose bins and levels of the key, and how changes are measured."""
         from cvxprivacy.cli.proposals import MOST_CELLS, PER_CELL, distortions, small_groups
-        from cvxprivacy.cli.recodings import chosen, options_of, recoded, recoded_text
+        from cvxprivacy.cli.recodings import (
+            chance_in_words,
+            chosen,
+            options_of,
+            recoded,
+            recoded_text,
+        )
         from cvxprivacy.cli.statement import source_of
         from cvxprivacy.microdata.recoded_key import FINEST
-        from cvxprivacy.model.information import bias_in_words
 
         roles = [*self.sensitive, *self.key]
         self.missing = self.options["missing"]
@@ -343,7 +348,7 @@ class Planning:
         self.before = source.information()
         self.small = small_groups(source)
         tells = f"the key tells {self.before:.4f} bits of {', '.join(self.sensitive)}"
-        bias = bias_in_words(source.bias() or 0.0)
+        bias = chance_in_words(source.bias() if choice is None else facts["bias"]["after"], facts)
         measured = ", ".join(self.distortion) or "a record counts once if anything in it changed"
         self._tell("", *recoded_text(facts), f"{tells}, {bias}")
         self._tell(

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from cvxprivacy.tables.schema import TableSchema
 
 __all__ = [
-    "chosen", "groups_file", "mapping_files", "placed", "recoded", "recoded_text", "resolved",
-    "stated",
+    "chance_in_words", "chosen", "groups_file", "mapping_files", "placed", "recoded",
+    "recoded_text", "resolved", "stated",
 ]  # fmt: skip
 
 
@@ -213,20 +213,24 @@ def recoded(
     if exact := [name for name in schema.key if str(specs.get(name)).endswith(":exact")]:
         facts["exact"] = exact
     if choice is None:
-        return facts
+        typed = [n for n in schema.key if isinstance(specs.get(n), list)]
+        typed += [n for n in counting.get("level") or {} if n in schema.key]
+        typed += [n for n, top in (counting.get("groups") or {}).items() if isinstance(top, int)]
+        return facts | ({"typed": typed} if typed else {})
     source = choice.source
     return facts | {
         "options": " ".join(options_of(choice)),
         "cells": {"before": choice.cells, "after": len(source.x)},
         "information": {"before": choice.before, "after": choice.after, "units": "bits"},
-        "bias": {"before": choice.bias, "after": source.bias()},
+        "bias": {
+            "before": choice.bias,
+            "after": None if math.isnan(choice.chance) else choice.chance,
+        },
     }
 
 
 def recoded_text(facts: Mapping[str, Any]) -> list[str]:
     """Return the same in plain words, a line each."""
-    from cvxprivacy.model.information import bias_in_words
-
     lines = [f"--bins {shlex.quote(bins_text(name, edges))}: quantiles, settled from the data"
              for name, edges in facts.get("quantiles", {}).items()]  # fmt: skip
     if "options" in facts:
@@ -234,8 +238,11 @@ def recoded_text(facts: Mapping[str, Any]) -> list[str]:
         lines += [
             f"key recoded: {cells['before']:,} observed cells → {cells['after']:,}",
             *(
-                f"  I(W; X) {when:<9}{information[when]:.4f} bits, {bias_in_words(bias[when])}"
-                for when in ("before", "after")
+                f"  I(W; X) {when:<9}{information[when]:.4f} bits, {words}"
+                for when, words in (
+                    ("before", chance_in_words(bias["before"], {})),
+                    ("after", chance_in_words(bias["after"], facts)),
+                )
             ),
             f"  lost             {information['before'] - information['after']:.4f} bits",
             "  chosen with the confidential column in view, which itself tells a little of it; "
@@ -243,6 +250,28 @@ def recoded_text(facts: Mapping[str, Any]) -> list[str]:
             f"  {facts['options']}",
         ]
     return lines
+
+
+def chance_in_words(bias: float | None, recoding: Mapping[str, Any]) -> str:
+    """Say how much of the information that a recoded key shows is chance.
+
+    Parameters
+    ----------
+    bias : number, optional
+        By Miller and Madow's formula; of a key that was chosen by the records what the same choice
+        shows of a shuffled confidential column, where that is known.
+    recoding : mapping
+        As of :func:`recoded`.
+    """
+    from cvxprivacy.model.information import bias_in_words
+
+    if "options" in recoding:
+        if bias is None:
+            return "how much of it is chance is not known: records have weights"
+        return f"about {bias:.2g} of it is chance, as shuffles with the same choice show"
+    words = bias_in_words(bias or 0.0)
+    typed = ", ".join(recoding.get("typed", ()))
+    return f"{words}, unless the groups of {typed} were chosen by these records" if typed else words
 
 
 def options_of(choice: KeyRecoding) -> list[str]:

@@ -42,6 +42,7 @@ from cvxprivacy.microdata.check import as_typed, asked
 from cvxprivacy.microdata.drawn_table import DrawnTable
 from cvxprivacy.microdata.released_law import law_of
 from cvxprivacy.microdata.table_design import solved_law
+from cvxprivacy.model.information import nat
 from cvxprivacy.release.draws import Draws
 from cvxprivacy.tables.labels import written
 
@@ -275,6 +276,9 @@ class Releasing:
         facts["asked"] = {"coding": self.schema.to_dict(), **typed}
         if self.recoding:
             facts["recoding"] = self.recoding
+        if "bias" in self.recoding:
+            chance, unit = self.recoding["bias"]["after"], nat(facts["units"]) / nat("bits")
+            facts["risk_before_bias"] = chance if chance is None else chance * unit
         of_law = self.problem.criteria
         facts["notes"] = [*facts["notes"], *(relaxed(rule, of_law) for rule in self.of_table)]
         if self.drawn is not None and self.options["draw"] == "balanced":

@@ -8,11 +8,12 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from cvxprivacy.cli.outputs import described
+from cvxprivacy.cli.recodings import chance_in_words
 from cvxprivacy.microdata.changes import Change, changes
 from cvxprivacy.microdata.check import lines_of
 from cvxprivacy.microdata.released_law import RANDOMISATION
 from cvxprivacy.microdata.untouched import advised
-from cvxprivacy.model.information import bias_in_words, mutual_information
+from cvxprivacy.model.information import mutual_information
 from cvxprivacy.results.price import Price
 from cvxprivacy.tables.nearness import orders_of
 from cvxprivacy.text import cells, upwards
@@ -179,11 +180,12 @@ def report_text(document: Mapping[str, Any], source: DiscreteSource, solution: S
     after, law = document["released_law"]["risk"], document["released_law"]["name"]
     of_law = "" if law == RANDOMISATION else f", of {law}"
     share = f" = {after / before:.0%} of it" if before > 0 else ""
+    chance = chance_in_words(document["risk_before_bias"], document.get("recoding", {}))
     lines = [
         f"{document['table']}: {source.records:,} records, {w} in {len(source.w)} "
         f"values, {x} in {len(source.x)} observed cells",
         str(solution),
-        f"  risk before      {before:.6g} {units}, {bias_in_words(document['risk_before_bias'])}",
+        f"  risk before      {before:.6g} {units}, {chance}",
         f"  risk after       {after:.6g} {units}{share}{of_law}",
     ]
     if "whatever_prior" in document["released_law"]:

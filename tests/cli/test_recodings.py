@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.cli.runner import loaded, refused, report, rows, say, write
@@ -97,7 +99,7 @@ def test_an_audit_groups_the_original_and_takes_groups_as_they_are(here):
 def test_the_most_frequent_values(here):
     text = report("release", "t.csv", *ROLES, "--key", "town", "--top", "town=2", "--out", "o.csv",
                   "--certificate", "p.json")  # fmt: skip
-    assert "recoding" not in text
+    assert text["recoding"] == {"typed": ["town"]}  # nothing that was settled from the data
     (name, pairs, others), = loaded("p.json")["table"]["groups"]  # fmt: skip
     assert (name, len(pairs), others) == ("town", 2, "other")
     assert {row["town"] for row in rows("o.csv")} <= {*dict(pairs), "other"}
@@ -182,6 +184,26 @@ def test_cells_are_at_most_as_many_and_the_options_printed_are_the_same_problem(
     text = say(*ask, "--cells", cells).out
     for piece in (summary["options"], "tells a little", "I(W; X) before", "lost    "):
         assert piece in text
+
+
+def test_of_a_shuffled_column_the_choice_leaves_nothing_beyond_chance(here):
+    """Ages that tell nothing: the cells that suit them best show what chance and choice show."""
+    pytest.importorskip("latex2mathml", reason="the extra `report` is not installed")
+    rng = np.random.default_rng(3)
+    drawn = zip(rng.integers(0, 2, 600), rng.integers(20, 90, 600), strict=True)
+    write("chance.csv", "ill,age\n" + "".join(f"{ill},{age}\n" for ill, age in drawn))
+    ask = ("release", "chance.csv", "--sensitive", "ill", "--key", "age", "--budget", 0.1)
+    document = report(*ask, "--cells", 12, "--no-untouched", "--report", "r.json")
+    before, chance = document["risk_before"], document["risk_before_bias"]
+    assert chance == document["recoding"]["bias"]["after"] == pytest.approx(before, rel=0.35)
+    [row] = json.loads(Path("r.json").read_text())["uncertainty"]["rows"] or [{"bias": None}]
+    assert row["bias"] is None
+    text = say(*ask, "--cells", 12, "--no-untouched").out
+    assert f"bits, about {chance:.2g} of it is chance, as shuffles with the same choice" in text
+    pasted = shlex.split(document["recoding"]["options"])
+    text = say(*ask, *pasted, "--no-untouched").out
+    assert "unless the groups of age were chosen by these records" in text
+    assert "unless" not in say(*ask, "--bins", "age=10", "--no-untouched").out
 
 
 def test_a_parquet_table_has_the_same_cells(here):

@@ -164,11 +164,11 @@ def found_rows(document: Mapping[str, Any], solution: Solution, drawn: Drawn) ->
     if drawn.audit is not None:
         counted = drawn.audit.after
         tells = f"{counted.plugin:.4g} {units}"
-        chance = f"of which about {counted.bias:.2g} is chance"
         if counted.bias >= counted.plugin:
-            chance = f"no more than chance shows ({counted.bias:.2g})"
-        nothing = counted.plugin <= _ROUNDED
-        rows["What the drawn table tells"] = "nothing" if nothing else f"{tells}, {chance}"
+            tells += f", no more than chance shows ({counted.bias:.2g})"
+        elif "options" not in document.get("recoding", {}):  # whose choice no formula knows of
+            tells += f", about {counted.bias:.2g} of it by chance"
+        rows["What the drawn table tells"] = "nothing" if counted.plugin <= _ROUNDED else tells
     if "leakage" in document:
         leakage = document["leakage"]
         rows[f"In {leakage['measure']}"] = (

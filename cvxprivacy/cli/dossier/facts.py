@@ -174,6 +174,7 @@ def release_facts(
             drawn.audit,
             guard,
             document.get("population"),
+            chosen="options" in document.get("recoding", {}),
             proof_of="the records at hand"
             if of_all
             else f"the {problem.source.records:,} records that the randomisation was designed on",

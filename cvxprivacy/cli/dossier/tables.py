@@ -372,11 +372,20 @@ def worst_group(audit: Audit) -> str:
 
 
 def uncertainty(
-    audit: Audit | None, guard: Guard, population: Any = None, *, proof_of: str = ""
-) -> Facts:
-    """Return how far the information that was counted is known."""
+    audit: Audit | None, guard: Guard, population: Any = None, *, proof_of: str = "",
+    chosen: bool = False,
+) -> Facts:  # fmt: skip
+    """Return how far the information that was counted is known.
+
+    Of a key whose groups were ``chosen`` by the same records no formula knows it.
+    """
 
     def estimate(of: Any) -> Facts:
+        if chosen:
+            unknown = dict.fromkeys(("bias", "remainder", "corrected", "lower", "upper"))
+            note = "none, as the groups of the key were chosen by these records"
+            of_draws = {"level": of.level, "draws": 0, "note": note}
+            return {"counted": rounded(of.plugin), **unknown, **of_draws}
         return {
             "counted": rounded(of.plugin), "bias": rounded(of.bias),
             "remainder": rounded(of.remainder),
