@@ -327,7 +327,7 @@ class Search:
 
     def information(self, state: Sequence[int]) -> float:
         """Return I(W; X̃) in bits."""
-        of_w = np.bincount(self.w, self.masses)[None]
+        of_w = np.bincount(self.w, self.masses).astype(float)[None]
         return self.measured(state)[1] - information_less(of_w)
 
     def measured(self, state: Sequence[int]) -> tuple[int, float]:
