@@ -104,18 +104,30 @@ def test_an_exception_leaves_nothing(elsewhere, names):
     assert contents(elsewhere) == {"a.txt": b"old"}
 
 
-def test_a_set_that_a_process_left_is_completed(elsewhere, monkeypatch):
-    def ended(entry, replace):
-        raise SystemExit(1)
+def test_an_error_between_two_names_says_which_files_are_new(elsewhere, monkeypatch):
+    def failing(part, target, replace):
+        if target.name == "b.txt":
+            raise OSError(errno.EIO, "broken disk", str(target))
+        take(part, target, replace)
 
-    with monkeypatch.context() as broken:
-        broken.setattr(files, "_take", ended)
-        with pytest.raises(SystemExit):
-            write({"a.txt": ["a"], "b.txt": ["b"]})
-    assert len(contents(elsewhere)) == 3  # two parts, and their journal
-    (line,) = files.recovered(["a.txt"])
-    assert "is completed: a.txt, b.txt" in line
-    assert contents(elsewhere) == {"a.txt": b"a", "b.txt": b"b"}
+    take = files._take
+    monkeypatch.setattr(files, "_take", failing)
+    write({"a.txt": ["old"]})
+    with pytest.raises(OSError, match=r"broken disk, after a\.txt had been replaced"):
+        write({"a.txt": ["a"], "b.txt": ["b"]})
+    assert contents(elsewhere) == {"a.txt": b"a"}
+    with pytest.raises(OSError, match=r"broken disk: "):
+        write({"c.txt": ["c"], "b.txt": ["b"]}, replace=False)
+    assert contents(elsewhere) == {"a.txt": b"a"}  # c.txt was not there before
+
+
+def test_windows_writes_the_line_ends_that_are_given(monkeypatch):
+    """Of all systems it alone has a flag for that."""
+    monkeypatch.setattr(os, "O_BINARY", 0x8000, raising=False)
+    monkeypatch.delattr(os, "O_NOFOLLOW", raising=False)
+    windows = {"__name__": "cvxprivacy.files_of_windows"}
+    exec(compile(Path(files.__file__).read_text(encoding="utf-8"), "files", "exec"), windows)
+    assert (windows["BINARY"], windows["NO_LINK"]) == (0x8000, 0)
 
 
 def test_files_of_two_drives_make_one_set(elsewhere, monkeypatch):
@@ -179,14 +191,14 @@ def test_sets_take_their_names_one_after_another(monkeypatch, tmp_path):
         Path(name).mkdir()
     take, held = files._take, []
 
-    def taken(entry, replace):
+    def taken(*arguments):
         for folder in ("a", "b"):
             handle = os.open(folder, os.O_RDONLY)
             with pytest.raises(BlockingIOError):
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.close(handle)
             held.append(folder)
-        take(entry, replace)
+        take(*arguments)
 
     monkeypatch.setattr(files, "_take", taken)
     write({"b/x.txt": ["x"], "a/y.txt": ["y"]})

@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
-from cvxprivacy.files import BLOCK, file_sum, is_device, pending, relative, sum_of
+from cvxprivacy.files import BLOCK, file_sum, is_device, leftovers, relative, sum_of
 
 __all__ = ["CheckedSet", "House", "checked_set"]
 
@@ -125,11 +125,8 @@ def checked_set(proof: str, table: str | None = None) -> CheckedSet:
     table : str, optional
         The original, whose keyed sum is compared with that of the report.
     """
-    names = pending(proof)
-    if names is not None:
-        remedy = "run it, or another that writes one of them, again"
-        waiting = f"not all of {', '.join(names)} have their names: a run is at work, or was ended"
-        return CheckedSet([f"{waiting}; {remedy}"])
+    if unfinished := leftovers([proof], ending=ENDING):
+        return CheckedSet(unfinished)
     houses = [(path, document, _differing(path, document)) for path, document in _houses(proof)]
     if not houses:
         return CheckedSet()

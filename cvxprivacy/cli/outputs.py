@@ -15,7 +15,7 @@ import click
 from cvxprivacy.cli.exits import FORCED, wants_json
 from cvxprivacy.cli.house import PURPOSE, House
 from cvxprivacy.errors import InputError
-from cvxprivacy.files import is_device, recovered, whole_files
+from cvxprivacy.files import is_device, leftovers, whole_files
 
 __all__ = [
     "Output", "described", "picture_format", "progress", "refuse_unwritable", "steps", "write_all",
@@ -59,13 +59,13 @@ def refuse_unwritable(targets: Mapping[str, str | None], *inputs: str, prefix: s
     """Refuse, before any work, outputs that cannot be or that would destroy a file.
 
     A file that is there is replaced only with ``--force``; an input never is; a device is no file.
-    What an earlier run that was ended left of these outputs is completed or undone, and told.
+    What an earlier run that was ended left of these outputs is named, and left alone.
     """
     taken = {os.path.realpath(path): f"the input {path}" for path in inputs}
     wanted = [(name, path) for name, path in targets.items() if path is not None]
     house = House.of(targets).path
     checked = wanted if house is None else [*wanted, (wanted[0][0], house)]
-    for line in recovered(path for _, path in checked if not is_device(path)):
+    for line in leftovers(path for _, path in checked if not is_device(path)):
         click.echo(f"cvxprivacy: {line}", err=True)
     for name, path in checked:
         real = os.path.realpath(path)
@@ -73,6 +73,8 @@ def refuse_unwritable(targets: Mapping[str, str | None], *inputs: str, prefix: s
         problem, remedy = "", "name another file"
         if real in taken:
             problem = f"{path} is {taken[real]}"
+        elif Path(path).is_symlink() and not is_device(path):
+            problem, remedy = f"{path} is a link", f"name the file itself, {real}"
         elif not folder.is_dir():
             problem, remedy = f"{path}: there is no folder {folder}", "make it first"
         elif Path(real).is_dir() or not os.access(folder, os.W_OK):

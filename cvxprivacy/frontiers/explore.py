@@ -21,7 +21,7 @@ from typing import Any, Protocol
 from joblib import Parallel, delayed
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.files import BINARY
+from cvxprivacy.files import BINARY, NO_LINK
 from cvxprivacy.frontiers.stored import digest
 from cvxprivacy.solvers.threads import one_thread
 from cvxprivacy_verifier import verify
@@ -168,13 +168,13 @@ class Checkpoint:
             return
         self._path = os.fspath(path)
         try:
-            self._handle = os.open(self._path, os.O_RDWR | os.O_CREAT | BINARY, 0o600)
-            Path(self._path).chmod(0o600)  # it may have stood there, empty and open to all
+            self._handle = os.open(self._path, os.O_RDWR | os.O_CREAT | BINARY | NO_LINK, 0o600)
         except OSError as error:
             problem = f"{self._path!r} cannot be opened ({error.strerror})"
             raise InputError("checkpoint", problem, "pass a file in a folder that exists") from None
         try:
             self._resume(self._handle, {"schema": SCHEMA, "problems": list(digests)})
+            Path(self._path).chmod(0o600)  # it may have stood there, empty and open to all
         except BaseException:
             self.close()
             raise

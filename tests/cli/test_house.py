@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import itertools
+import json
 import os
 import signal
 import subprocess
@@ -12,14 +13,15 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from cvxprivacy import files
 from cvxprivacy.cli import outputs
 from cvxprivacy.cli.dossier import provenance, tradeoff
-from cvxprivacy.files import pending, whole_file, whole_files
-from cvxprivacy.release.channel import Channel
+from cvxprivacy.cli.house import checked_set
+from cvxprivacy.files import whole_file, whole_files
 from tests.cli.runner import (
     OUTPUTS,
     ROOT,
@@ -226,8 +228,8 @@ def test_a_process_that_ends_while_it_measures_leaves_nothing(sent, ended, unnam
     if unnamed or sent == signal.SIGHUP:
         assert [path for path in left if path.is_file()] == []  # at most a link to nowhere
     done = say(*RELEASE)
-    assert done.err.count("removed, which an earlier run that was ended left") == len(left)
-    assert contents().keys() == {*before, *map(Path, NAMES)}
+    assert done.err.count("a run is at work, or was ended") == len(left)
+    assert {*Path().iterdir()} == {spare.relative_to(here), *before, *map(Path, NAMES), *left}
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="the system has no terminals that close")
@@ -261,52 +263,24 @@ files._take = taking
 @pytest.mark.long
 @pytest.mark.parametrize("force", [(), ("--force",)])
 @pytest.mark.parametrize("place", rest_at_length([1, 0, 6], 1))
-def test_a_set_that_was_cut_off_is_completed_by_the_next_run(place, force, here):
+def test_a_set_that_was_cut_off_is_named_and_left_alone(place, force, here):
     if force:
         say(*OTHER)
     before = contents()
     assert killed(place, *RELEASE, *force) == -9
-    mixed = {name: Path(name).exists() and before.get(Path(name)) != Path(name).read_bytes()
-             for name in NAMES}  # fmt: skip
-    assert sum(mixed.values()) == place
+    after = contents()
+    new = [name for name in NAMES if after.get(Path(name)) not in (None, before.get(Path(name)))]
+    assert new == list(NAMES[:place])
     if Path("p.json").exists():
-        assert "not all of o.csv, p.json" in say("verify", "p.json", code=1).out
-    # by another command, with one of the names, and which is refused as this is there now
-    done = say("release", "t.csv", *SEX, "--certificate", "p.json", code=2)
-    first, second = done.err.splitlines()
-    assert first == ("cvxprivacy: an earlier run that was ended is completed: " + ", ".join(NAMES))
-    assert "p.json is there already" in second
-    assert contents().keys() == {Path("t.csv"), *map(Path, NAMES)}
+        assert "a run is at work, or was ended" in say("verify", "p.json", code=1).out
+    parts = {path for path in Path().iterdir() if ".part." in path.name}
+    assert len(parts) == len(NAMES) - place
+    done = say(*RELEASE, "--force")
+    assert done.err.count("a run is at work, or was ended") == len(parts)
+    assert contents().keys() == {Path("t.csv"), *map(Path, NAMES), *parts}
+    for part in parts:
+        part.unlink()
     assert "the files of its set" in say("verify", "p.json").out
-    assert loaded("o.csv.house.json")["files"]["out"]["sha256"] == sums()["o.csv"]
-    if force:
-        assert all(before[Path(name)] != Path(name).read_bytes() for name in NAMES)
-
-
-@pytest.mark.long
-def test_a_set_that_lacks_a_part_is_undone_by_the_next_run(here):
-    say(*OTHER)
-    before = contents()
-    assert killed(0, *RELEASE, "--force") == -9
-    next(path for path in Path().iterdir() if path.name.endswith(".part.c.json")).unlink()
-    done = say(*RELEASE, code=2)
-    assert "an earlier run that was ended is undone: nothing of it is left: o.csv" in done.err
-    assert contents() == before
-    say("verify", "p.json")
-
-
-@pytest.mark.long
-def test_a_set_in_several_folders_is_completed_from_each(here):
-    for name in ("a", "b"):
-        Path(name).mkdir()
-    how = ("release", "t.csv", *SEX, "--out", "a/o.csv", "--certificate", "b/p.json",
-           "--no-untouched")  # fmt: skip
-    assert killed(1, *how) == -9
-    assert pending("b/p.json") == ["o.csv", "p.json", "o.csv.house.json"]
-    done = say("release", "t.csv", *SEX, "--certificate", "b/p.json", "--no-untouched", code=2)
-    assert "is completed" in done.err
-    expected = {"t.csv", "a", "b", "a/o.csv", "a/o.csv.house.json", "b/p.json"}
-    assert contents().keys() == set(map(Path, expected))
 
 
 @pytest.mark.parametrize("place", rest_at_length([1, 0, 2], 1))
@@ -328,28 +302,6 @@ def test_an_interruption_between_names_waits_until_all_are_taken(here, place, fo
     assert contents().keys() == names
     assert all(before.get(name) != contents()[name] for name in names - {Path("t.csv")})
     say("verify", "p.json")
-
-
-@pytest.mark.long
-def test_the_set_of_a_process_at_work_is_left_alone(here):
-    code = f"""
-import time
-from cvxprivacy import files
-files._take = lambda *_: (print("at it", flush=True), time.sleep(60))
-{RUN}
-"""
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, *RELEASE], stdout=subprocess.PIPE, cwd=here,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
-    assert process.stdout.readline() == b"at it\n"
-    before = contents()
-    done = say("release", "t.csv", *SEX, "--out", "o.csv")
-    assert done.err == ""
-    assert before.keys() <= contents().keys()
-    process.kill()
-    process.communicate()
-    assert "is undone" in say("release", "t.csv", *SEX, "--out", "o.csv", "--force").err
 
 
 # ---- two processes, and inputs -----------------------------------------------------------
@@ -461,36 +413,65 @@ def test_a_house_that_is_there_is_replaced_only_with_force(here):
     assert loaded("o.csv.house.json")["schema"] == "cvxprivacy house 1"
 
 
-@pytest.mark.long
-def test_who_saves_over_a_set_that_was_cut_off_completes_it_before(here):
-    assert killed(1, *RELEASE) == -9
-    channel = Channel.load(next(p for p in Path().iterdir() if p.name.endswith(".part.c.json")))
-    with pytest.warns(UserWarning, match="an earlier run that was ended is completed"):
-        channel.save("c.json")
-    assert contents().keys() == {Path("t.csv"), *map(Path, NAMES)}
-    (line,) = say("verify", "p.json", code=0).out.splitlines()[-1:]
-    assert line.startswith("o.csv.house.json: the files of its set")  # which is the same channel
+def test_a_link_is_no_output(here):
+    """It may have come with the folder, and lead to any file of whoever writes."""
+    for name, force in (("thesis.txt", ()), ("thesis.txt", ("--force",)), ("new.txt", ())):
+        Path("thesis.txt").write_text("mine")
+        Path("o.csv").unlink(missing_ok=True)
+        Path("o.csv").symlink_to(name)
+        refused(*RELEASE, *force, pieces=["o.csv is a link", "name the file itself"])
+        with pytest.raises(OSError, match="is a link: name the file itself"), whole_file("o.csv"):
+            pass
+        assert Path("thesis.txt").read_text() == "mine"
+        assert not Path("new.txt").exists()
 
 
-@pytest.mark.long
-def test_what_is_another_users_is_left_alone(here, monkeypatch):
-    """A journal names any files: who may write into the folder must not have them replaced."""
-    assert killed(1, *RELEASE) == -9
-    before = contents()
-    monkeypatch.setattr(os, "geteuid", lambda: 12345)
-    assert files.recovered(["o.csv"]) == []
-    assert contents() == before
+def hostile(rng, sentinel, token):
+    """Return what an enemy may leave in a folder: the name of an entry, and what it is."""
+    targets = ["o.csv", "p.json", "o.csv.house.json", "../outside/keys", str(sentinel), "a\nb", ""]
+    parts = [f".{token}.part.{target}" for target in targets if "/" not in target]
+    lines = [
+        {"part": rng.choice([*parts, *targets]), "target": rng.choice(targets),
+         "sha256": rng.choice(["", hashlib.sha256(b"theirs").hexdigest()])}
+        for _ in range(rng.integers(0, 4))
+    ]  # fmt: skip
+    journal = {"schema": "cvxprivacy pending 1", "replace": bool(rng.integers(2)), "files": lines}
+    names = [f".{token}.pending", *parts]
+    return str(rng.choice(names)), json.dumps(journal)
 
 
-def test_a_journal_of_something_else_is_no_journal(here):
-    for i, text in enumerate(
-        ("", "[]", '{"schema": "other"}', '{"schema": "cvxprivacy pending 1"}')
-    ):
-        write(f".{i:016x}.pending", text)
-    before = contents()
-    assert files.recovered(["o.csv"]) == []
-    assert pending("o.csv") is None
-    assert contents() == before
+@pytest.mark.parametrize("seed", [0, *(pytest.param(i, marks=pytest.mark.long) for i in (1, 2))])
+def test_nothing_that_lies_in_a_folder_moves_a_file_outside(seed, here):
+    """Journals, parts, links, pipes and folders of all names that a run uses or used."""
+    rng, inside, outside = np.random.default_rng(seed), here / "inside", here / "outside"
+    inside.mkdir()
+    outside.mkdir()
+    sentinel = outside / "keys"
+    sentinel.write_text("mine")
+    os.chdir(inside)
+    for trial in range(100):
+        for _ in range(rng.integers(1, 5)):
+            name, text = hostile(rng, sentinel, rng.bytes(8).hex())
+            kind = rng.integers(5)
+            if kind == 0:
+                Path(name).symlink_to(rng.choice([str(sentinel), "../outside", "../outside/new"]))
+            elif kind == 1:
+                os.mkfifo(name)
+            elif kind == 2:
+                Path(name).mkdir()
+            else:
+                Path(name).write_text(rng.choice([text, text[:40], "theirs"]))
+        theirs = {path: path.lstat().st_ino for path in Path().iterdir()}
+        assert len(files.leftovers(["o.csv", "p.json"])) <= len(theirs)
+        with whole_files(replace=True) as opened:
+            for name in ("o.csv", "p.json", "o.csv.house.json"):
+                opened.open(name).write(f"{trial}")
+        checked_set("p.json")
+        assert {path: path.lstat().st_ino for path in Path().iterdir() if path in theirs} == theirs
+        assert [p.name for p in outside.iterdir()] == ["keys"]
+        assert sentinel.read_text() == "mine"
+        for path in [*theirs, *map(Path, ("o.csv", "p.json", "o.csv.house.json"))]:
+            path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
 def test_a_file_is_written_where_there_is_one_alone(here):
