@@ -60,6 +60,7 @@ from .formulations.water_filling import (
 )
 from .formulations.whole_counts import WholeCounts as WholeCounts
 from .frontiers.frontier import Frontier as Frontier
+from .frontiers.many import solve_all as solve_all
 from .frontiers.surface import (
     Surface as Surface,
     surface as surface,

@@ -311,7 +311,7 @@ def check(
         letters = len(reduced)  # of all, or but for one that is nobody's
         mass = program.mass[:letters, None]
         mass = mass if letters == program.n else mass / mass.sum()
-        left = g[:letters] + solution.duals["mass"][:, None] * mass - reduced * mass
+        left = g[:letters] - solution.duals["mass"][:, None] * mass - reduced * mass
         assert np.allclose(left, 0, atol=1e-9 + noise + 1e-15 * np.abs(g).max())
         # complementarity and stationarity are what separates the two ends, and nothing else
         assert entries >= -1e-12

@@ -71,7 +71,7 @@ def disclosure(
     """
     p, prior = observed_laws(counts, reference)
     with np.errstate(divide="ignore"):
-        distance = np.abs(np.log(p / prior))
+        distance = np.abs(np.log(p) - np.log(prior))
     if observed:
         distance[p == 0] = 0.0
     return np.asarray(distance.max(axis=0))

@@ -338,6 +338,11 @@ class MarginalDistance(Criterion):
             problem, remedy = "a label is released under two columns", "release each under one"
             raise InputError("distortion", problem, remedy)
         shares = dict(zip(release.source.x, release.p_x, strict=True))
+        if not any(y in shares for y in release.outputs):
+            letter, remedy = release.source.x[0], "use a distortion that releases key letters"
+            raise InputError(
+                "distortion", f"{letter!r} is no released letter", remedy, value=letter
+            )
         levels = exact_array([shares.get(y, Fraction(0)) for y in release.outputs])
         mass: Any = release.mass().cost
         return {"": Excess.above(levels, mass[:, 0], self.t)}

@@ -204,9 +204,9 @@ class CategoricalProblem(Problem[Solution]):
         reached = min(Fraction(self.budget), 1 - Fraction(float(self.masses[-1])) / self.total)
         release = HammingChannel(self.law, self.total, self.level, reached, self.x)
         slope = certificate.slope * nat(self.units)
-        with np.errstate(divide="ignore"):  # the multiplier of a letter without mass may be −∞
+        with np.errstate(divide="ignore"):  # the multiplier of a letter without mass may be ∞
             level = np.maximum(self.law / float(self.total), float(self.level))
-            mass = np.log(level / float(1 - release.distortion)) * nat(self.units)
+            mass = -np.log(level / float(1 - release.distortion)) * nat(self.units)
         return Solution(
             certificate,
             title=type(self).__name__,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from inspect import Signature
 from typing import Any, ClassVar
 
@@ -227,7 +227,9 @@ class ChannelProblem(Problem[Solution]):
     def _in_cvxpy(self) -> Any:
         from cvxprivacy.solvers.conic.paper_channel import paper_program
 
-        return paper_program(self.program, self.program_rules)
+        program, of = self.program, self.alphabet
+        letters = program.n, tuple(of.inputs), tuple(of.support.tolist()), tuple(of.outputs)
+        return paper_program(program, self.program_rules, partial(self._shared.one, letters))
 
     def _typed(self) -> dict[str, Any]:
         listed = {"criteria": self.criteria}  # what generated them is exhausted

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
@@ -280,7 +280,7 @@ class CovarianceProblem(Problem[GaussianSolution]):
     def _in_cvxpy(self) -> Any:
         from cvxprivacy.solvers.conic.paper_covariance import paper_program
 
-        return paper_program(self.program)
+        return paper_program(self.program, partial(self._shared.one, self.program.n))
 
     def _covered(self, name: str, constraint: Any) -> Criterion:
         if isinstance(constraint, Constraint):

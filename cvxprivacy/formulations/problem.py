@@ -6,6 +6,7 @@ import inspect
 import re
 import warnings
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -30,16 +31,32 @@ __all__ = ["Formulation", "MadeOf", "Problem", "Restatable"]
 
 MadeOf = tuple[Mapping[str, Any], Mapping[str, Any]]  # arguments, and added constraints, by name
 
+_formulating: ContextVar[tuple[int, ...]] = ContextVar("formulating", default=())
+
+
+class Variables:
+    """The variables in CVXPY that a problem shares with what is made of it, by what they are of."""
+
+    def __init__(self) -> None:
+        self._made: dict[Any, Any] = {}
+
+    def one(self, of: Any, make: Callable[[], Any]) -> Any:
+        """Return the variable of some letters, made when it is first asked for."""
+        if of not in self._made:
+            self._made[of] = make()
+        return self._made[of]
+
 
 class Restatable(Frozen):
     """What was made of arguments, and of constraints that were added by name."""
 
     _arguments: tuple[tuple[Any, ...], dict[str, Any]]  # a problem is what it was made of
     _added: Mapping[str, Any] = FrozenDict()  # constraints besides, by name
+    _shared: Variables
 
     def __new__(cls, *arguments: Any, **named: Any) -> Self:
         self = super().__new__(cls)
-        self._arguments = tuple(map(frozen, arguments)), frozen(named)
+        self._arguments, self._shared = (tuple(map(frozen, arguments)), frozen(named)), Variables()
         return self
 
     def __reduce__(self) -> Any:
@@ -53,7 +70,8 @@ class Restatable(Frozen):
 
     def _compared(self) -> dict[str, Any]:
         stored = super()._compared()  # by place or by name, it is the same problem
-        return {name: value for name, value in stored.items() if name != "_arguments"}
+        apart = ("_arguments", "_shared")
+        return {name: value for name, value in stored.items() if name not in apart}
 
     def _remedy(self, name: str) -> str:
         return f"a problem is a value; problem.at({name}=…) returns another one"
@@ -92,6 +110,7 @@ class Restatable(Frozen):
 
     def _remade(self, arguments: Mapping[str, Any], added: Mapping[str, Any]) -> Self:
         made: Self = _made(self._maker, (), arguments, added)
+        made.__dict__["_shared"] = self._shared  # constraints in its variables are of these, too
         return made._stated() if added else made
 
     def _stated(self) -> Self:
@@ -182,8 +201,16 @@ class Problem(Restatable, Generic[Answer]):
     @cached_property
     def _formulated(self) -> Formulation:
         """What ``formulation`` returns, its numbers traced; one that leaves no trace is refused."""
-        with tracing():
-            stated: Any = self.formulation()
+        if id(self) in _formulating.get():
+            problem = "it reads what is made of it, such as variables or program"
+            remedy = "state it in quantities; add rows in variables by with_constraint"
+            raise InputError("formulation", problem, remedy)
+        token = _formulating.set((*_formulating.get(), id(self)))
+        try:
+            with tracing():
+                stated: Any = self.formulation()
+        finally:
+            _formulating.reset(token)
         if not (isinstance(stated, tuple) and len(stated) == 2 and isinstance(stated[1], Mapping)):
             remedy = 'return the objective and constraints by name: self.risk, {"budget": …}'
             raise InputError("formulation", f"{type(stated).__name__} was returned", remedy)
@@ -286,7 +313,7 @@ class Problem(Restatable, Generic[Answer]):
 
     @property
     def variables(self) -> Mapping[str, Any]:
-        """The variables of ``problem``, by name."""
+        """The variables of ``problem``, by name; what ``at`` and the like return has the same."""
         return FrozenDict({v.name(): v for v in self.problem.variables()})
 
     @property

@@ -480,15 +480,23 @@ class Frontier(Frozen):
         return [point._solution().certificate.document() for point in self.points]
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the points as a pandas frame."""
+        """Return the points as a pandas frame, the number that moves in its first column.
+
+        A result of the same name is called ``…_of_optimum``: of a moving ``price``
+        ``price_of_optimum`` is d optimum / d price.
+        """
+
+        def called(name: str) -> str:
+            return f"{name}_of_optimum" if name == self.parameter else name
+
         rows = [
             {
                 self.parameter: float(p.x),
-                "lower": p.lower,
-                "upper": p.upper,
-                "status": p.status,
-                "price": p.price,
-                **{name: float(term) for name, term in p.terms.items()},
+                called("lower"): p.lower,
+                called("upper"): p.upper,
+                called("status"): p.status,
+                called("price"): p.price,
+                **{called(name): float(term) for name, term in p.terms.items()},
             }
             for p in self.points
         ]
@@ -531,7 +539,9 @@ class Frontier(Frozen):
                budget   value
         ε = 1  0.2689  0.1601
         """
-        columns = [self.parameter, "value", "lower", "upper", "breaks"]
+        columns = [self.parameter]
+        for name in ("value", "lower", "upper", "breaks"):
+            columns.append(f"{name}_of_optimum" if name == self.parameter else name)
         rows = self._beside(channels)
         return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
 

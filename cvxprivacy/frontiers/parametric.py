@@ -87,7 +87,7 @@ class ParametricProblem:
             if {*fixed["off by"]} != {"0"} or fixed != self._fixed_part(x / 2 if x else 1.0):
                 wrong, remedy = f"{parameter!r} moves more than a bound", "use a constraint's bound"
                 raise InputError("parameter", wrong, remedy, value=parameter)
-        elif (weighed := self._weighed()) is not None:
+        elif (weighed := self._weighed(parameter)) is not None:
             self.axis = Axis(CONCAVE, program.units, rows=(weighed,))
             fixed = self._fixed_part(1.0)  # the digest is the same whatever number was typed
         else:
@@ -109,17 +109,17 @@ class ParametricProblem:
             fixed = self._fixed_part(alike)
         self.digest = digest([parameter, accuracy, fixed])
 
-    def _weighed(self) -> str | None:
-        """Return the term that the number weighs in the objective, where it does nothing else."""
+    def _weighed(self, parameter: str) -> str | None:
+        """Return the term that a number weighs in the objective, where it does nothing else."""
         program, groups = self._program, getattr(self._problem, "rules", {})
         rules = [rule for group in groups.values() for rule in group.values()]
         rules += [*program.constraints.values()]
-        if any(symbol.name == self.parameter for rule in rules for symbol in rule.derivatives):
+        if any(symbol.name == parameter for rule in rules for symbol in rule.derivatives):
             return None
         if isinstance(program.objective, Worst):
             return None
         derivatives = program.objective.derivatives.items()
-        slopes = [(s.function, slope) for s, slope in derivatives if s.name == self.parameter]
+        slopes = [(s.function, slope) for s, slope in derivatives if s.name == parameter]
         if len(slopes) != 1 or slopes[0][0]:  # neither its logarithm nor its exponential
             return None
         stated = _unnamed(slopes[0][1])
@@ -153,6 +153,7 @@ class ParametricProblem:
         for name, criterion in [*criteria.items()]:
             criteria |= {f"{name}.{key}": OneNumber(criterion, key) for key in criterion.numbers}
         names += [name for name, c in criteria.items() if c.loosest is not None]
+        names += [name for name in self._problem._numbers() if self._weighed(name) is not None]
         return list(dict.fromkeys(names))
 
     def _fixed_part(self, x: Number) -> dict[str, Any]:

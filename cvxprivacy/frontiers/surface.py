@@ -323,8 +323,9 @@ class Surface(Frozen):
         return cls(search, search.band <= search.tol)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the vertices as a pandas frame."""
-        return pd.DataFrame(self.vertices, columns=[*self.names, "optimum"])
+        """Return the vertices as a pandas frame, the optimum in its last column."""
+        last = "value_of_optimum" if "optimum" in self.names else "optimum"
+        return pd.DataFrame(self.vertices, columns=[*self.names, last])
 
     def plot(self, ax: Axes | None = None, *, count: int = 25) -> Any:
         """Draw the inner surface and its vertices on 3-D axes, which are returned.

@@ -34,6 +34,7 @@ from cvxprivacy.frontiers.curve import (
 )
 from cvxprivacy.frontiers.explore import Progress, explore
 from cvxprivacy.frontiers.frontier import Frontier
+from cvxprivacy.frontiers.many import labelled
 from cvxprivacy.frontiers.parametric import ParametricProblem
 from cvxprivacy.frontiers.point import breakpoint_of
 from cvxprivacy.frontiers.stored import from_json, to_json
@@ -113,13 +114,15 @@ class Sweep(Frozen, Mapping[Hashable, Frontier]):
         return all(curve.complete for curve in self.values())
 
     def to_frame(self) -> pd.DataFrame:
-        """Return all points as one pandas frame, the label in its first column."""
-        frames = []
-        for label, curve in self.items():
-            frame = curve.to_frame()
-            frame.insert(0, "problem", [label] * len(frame))
-            frames.append(frame)
-        return pd.concat(frames, ignore_index=True)
+        """Return all points as one pandas frame, the label in its first column.
+
+        That is ``"problem"``, or ``"label"`` where the number that moves has that name.
+        """
+        frames = {label: curve.to_frame() for label, curve in self.items()}
+        name = "label" if any("problem" in frame for frame in frames.values()) else "problem"
+        for label, frame in frames.items():
+            frame.insert(0, name, [label] * len(frame))
+        return pd.concat(frames.values(), ignore_index=True)
 
     def plot(self, ax: Axes | None = None, *, per: tuple[float, float] = (1.0, 1.0)) -> Axes:
         """Draw the frontiers on one pair of axes, with a legend.
@@ -241,7 +244,7 @@ def frontier(
 
 
 def sweep(
-    problems: Mapping[Hashable, Problem],
+    problems: Mapping[Hashable, Problem] | Sequence[Problem],
     parameter: str = "budget",
     *,
     between: Between | None = None,
@@ -259,8 +262,9 @@ def sweep(
 
     Parameters
     ----------
-    problems : mapping of label to Problem
-        Each has the parameter; otherwise they may differ in everything.
+    problems : mapping of label to Problem, or list of Problem
+        Each has the parameter; otherwise they may differ in everything.  Those of a list are
+        called by their places; without a number that moves :func:`solve_all` solves them.
     parameter : str
         The name of a constraint, as of :func:`frontier`.
     between : (number, number), optional
@@ -290,7 +294,7 @@ def sweep(
     InfeasibleError
         If nothing is feasible in one of the problems, which the error names.
     InputError
-        For no mapping, and as of :func:`frontier`.
+        For anything but problems, and as of :func:`frontier`.
 
     Examples
     --------
@@ -308,9 +312,7 @@ def sweep(
     >>> {name: curve.inner([0.1, 0.3]).round(3).tolist() for name, curve in curves.items()}
     {'none': [0.173, 0.042], 'every letter': [inf, 0.042]}
     """
-    if not isinstance(problems, Mapping) or not problems:
-        remedy = "pass a mapping of label to problem, such as {'A': ..., 'B': ...}"
-        raise InputError("problems", f"{problems!r}", remedy)
+    problems = labelled(problems)
     searches = [
         _search(problem, parameter, between, tol, points, accuracy, max_solves)
         for problem in problems.values()

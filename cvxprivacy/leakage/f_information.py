@@ -43,8 +43,14 @@ _NEAR = 2.0**-50  # how near 1 a score of Hellinger's measure comes
 
 def ratios(joint: FloatArray, reference: FloatArray) -> FloatArray:
     """Return J/(π q), 1 where q = 0."""
-    other = reference[:, None] * joint.sum(axis=0)
-    return np.divide(joint, other, out=np.ones_like(joint), where=other > 0)
+    mass = joint.sum(axis=0)
+    other = reference[:, None] * mass
+    ratio = np.divide(joint, other, out=np.ones_like(joint), where=other > _TINY)
+    few = (other <= _TINY) & (mass > 0)  # products that no float need hold
+    if few.any():
+        posterior = np.divide(joint, mass, out=np.ones_like(joint), where=mass > 0)
+        ratio[few] = (posterior / reference[:, None])[few]
+    return ratio
 
 
 def _shifted(
@@ -141,11 +147,8 @@ class MutualInformation(Smooth):
         return rf"{at.log} \frac{{{r}}}{{{at.pi}}}", sound
 
     def value(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
-        other, on = reference[:, None] * joint.sum(axis=0), joint > 0
-        terms = np.zeros_like(joint)
-        # other masses underflow: of two letters of 1e-200
-        terms[on] = joint[on] * np.log(joint[on] / np.maximum(other[on], _TINY))
-        return terms.sum(axis=0)
+        ratio = ratios(joint, reference)
+        return (joint * np.log(np.where(ratio > 0, ratio, 1.0))).sum(axis=0)
 
     def between(self, p: FloatArray, q: FloatArray) -> float:
         return divergence(p, q, units="nats")
@@ -221,7 +224,7 @@ class ChiSquared(Differentiable):
 
     def value(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
         excess = ratios(joint, reference) - 1.0
-        return joint.sum(axis=0) * (reference @ excess**2)
+        return joint.sum(axis=0) * (reference[:, None] * excess * excess).sum(axis=0)
 
     def between(self, p: FloatArray, q: FloatArray) -> float:
         on = p != q

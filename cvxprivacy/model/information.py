@@ -39,8 +39,17 @@ def _law(values: npt.ArrayLike, argument: str, axes: tuple[int, ...] | None = No
     remedy = "pass finite nonnegative numbers"
     if axes == (2,):
         remedy += " of shape (|A|, |B|)"
-    law = array(values, argument, remedy, axes=axes, massive=True)
-    return law / law.sum()
+    return shares(array(values, argument, remedy, axes=axes, massive=True))
+
+
+def shares(masses: np.ndarray) -> np.ndarray:
+    """Return masses ≥ 0 by their sum, which no float need hold."""
+    with np.errstate(over="ignore"):
+        total = masses.sum()
+    if not 1e-290 < total < math.inf:
+        masses = masses / masses.max()
+        total = masses.sum()
+    return masses / total
 
 
 def laws(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
@@ -118,7 +127,7 @@ def divergence(p: npt.ArrayLike, q: npt.ArrayLike, *, units: str = "bits") -> fl
     on = a > 0
     if (b[on] == 0).any():
         return math.inf
-    return max(0.0, float((a[on] * np.log(a[on] / b[on])).sum() * nat(units)))
+    return max(0.0, float((a[on] * (np.log(a[on]) - np.log(b[on]))).sum() * nat(units)))
 
 
 def conditional_entropy(joint: npt.ArrayLike, *, units: str = "bits") -> float:
@@ -189,9 +198,10 @@ def mutual_information(joint: npt.ArrayLike, *, units: str = "bits") -> float:
     0.2781
     """
     p = _law(joint, "joint", (2,))
-    product = np.outer(p.sum(axis=1), p.sum(axis=0))
-    on = p > 0
-    return max(0.0, float((p[on] * np.log(p[on] / product[on])).sum() * nat(units)))
+    a, b = np.nonzero(p)
+    terms = p[a, b]  # p log p(a | b)/p(a): p(a)p(b) may be no float
+    logs = np.log(terms / p.sum(axis=0)[b]) - np.log(p.sum(axis=1)[a])
+    return max(0.0, float((terms * logs).sum() * nat(units)))
 
 
 def renyi_divergence(
@@ -312,8 +322,8 @@ def _exponential_mean(weights: np.ndarray, values: np.ndarray, rate: float) -> f
     top = float(exponents.max())
     if math.isinf(top):
         return math.inf
-    if np.abs(exponents).max() < 1:
-        return math.log1p(float(weights @ np.expm1(exponents))) / rate
+    if top < 700 and abs(more := float(weights @ np.expm1(exponents))) < 0.5:
+        return math.log1p(more) / rate
     return (top + math.log(float(weights @ np.exp(exponents - top)))) / rate
 
 

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.model.information import entropy, mutual_information, nat
+from cvxprivacy.model.information import entropy, mutual_information, nat, shares
 from cvxprivacy.validation import array, number
 
 __all__ = [
@@ -48,8 +48,7 @@ _REMEDY = "pass finite nonnegative masses of shape (|W|, |X̃|)"
 
 
 def _law(joint: npt.ArrayLike) -> np.ndarray:
-    law = array(joint, "joint", _REMEDY, axes=(2,), massive=True)
-    return law / law.sum()
+    return shares(array(joint, "joint", _REMEDY, axes=(2,), massive=True))
 
 
 def _posteriors(law: np.ndarray) -> np.ndarray:
@@ -63,22 +62,22 @@ def laws(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return p(w | x̃), and p(w) as a column: of the joint masses, or given apart from them."""
     if reference is None:
-        return _posteriors(joint), joint.sum(axis=1, keepdims=True) / joint.sum()
+        return _posteriors(joint), shares(joint.sum(axis=1, keepdims=True))
     remedy = f"pass {len(joint)} masses, one per value of W, positive where it occurs"
     prior = array(reference, "reference", remedy, axes=(1,), massive=True)
     if len(prior) != len(joint) or joint[prior == 0].any():
         raise InputError("reference", f"{prior.tolist()!r}", remedy)
-    return _posteriors(joint), prior[:, None] / prior.sum()
+    return _posteriors(joint), shares(prior[:, None])
 
 
 def _plogp(p: np.ndarray) -> np.ndarray:
     return p * np.log(np.where(p > 0, p, 1.0))
 
 
-def _log_ratio(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Return p log(p/q), 0 where p = 0."""
-    on = p > 0
-    return p * np.log(np.divide(p, q, out=np.ones(np.broadcast(p, q).shape), where=on))
+def _log_ratio(p: np.ndarray, *factors: np.ndarray) -> np.ndarray:
+    """Return p log p/(q r …), 0 where p = 0; the product of the factors may be no float."""
+    logs = (np.log(np.where(each > 0, each, 1.0)) for each in factors)
+    return _plogp(p) - p * sum(logs)
 
 
 # ---- one symbol --------------------------------------------------------------------------
@@ -231,7 +230,7 @@ def i4(joint: npt.ArrayLike, *, units: str = "bits") -> npt.NDArray[np.float64]:
     law = _law(joint)
     p_w, mass = law.sum(axis=1, keepdims=True), law.sum(axis=0)
     complement = np.maximum(p_w - law, 0.0)
-    terms = _log_ratio(law, p_w * mass) + _log_ratio(complement, p_w * complement.sum(axis=0))
+    terms = _log_ratio(law, p_w, mass) + _log_ratio(complement, p_w, complement.sum(axis=0))
     total = np.where(mass > 0, terms.sum(axis=0), math.nan)
     return np.maximum(total, 0.0) * nat(units)
 

@@ -8,7 +8,7 @@ what each input adds, ν,
    \max \; \sum_s p(s)\, ν(s) - \sum_j λ_j b_j \quad\text{s.t.}\quad
    ν(s) ≤ \sum_k ω_k(y) \sum_v p_k(v \mid s)\, s_k(v \mid y) + C_0(s, y) + \sum_j λ_j C_j(s, y).
 
-Multipliers are called as in ``solution.duals``; ν is minus that of ``mass``.
+Multipliers are called as in ``solution.duals``, where ν is that of ``mass``.
 """
 
 from __future__ import annotations

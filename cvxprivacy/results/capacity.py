@@ -21,6 +21,8 @@ from cvxprivacy.validation import table, typed
 
 __all__ = ["Capacity", "capacity"]
 
+_SLACK = Fraction(1, 10**9)  # by which the sum of a row may be off 1, as of a Channel
+
 
 class Capacity(Frozen):
     """What :func:`capacity` returns.
@@ -69,7 +71,7 @@ def capacity(
     Parameters
     ----------
     channel : Channel or array_like, shape (|X|, |X̂|)
-        p(x̂ | x); of a table each row is divided by its sum.
+        p(x̂ | x): rows are nonnegative and sum to 1, to 1e-9.
     source : DiscreteSource, optional
         Of W and X: then W is what is told about, through Σ_x p(x | w) p(x̂ | x).
     cost : array_like, shape (|X|,) or (|W|,), optional
@@ -87,7 +89,7 @@ def capacity(
     Raises
     ------
     InputError
-        For what is no channel, a cost without a limit or a limit without a cost, or a limit that no
+        If a row is no law, for a cost without a limit or a limit without a cost, or a limit that no
         prior keeps.
 
     Notes
@@ -156,9 +158,11 @@ def _rows(
         numbers = [list(map(rational, row)) for row in matrix.tolist()]
         inputs, outputs = list(range(len(matrix))), list(range(matrix.shape[1]))
     sums = [sum(row) for row in numbers]
-    if 0 in sums:
-        where = inputs[sums.index(0)]
-        raise InputError("channel", "a row of zeros", "pass a law of outputs", where=where)
+    for i in range(0 if isinstance(channel, Channel) else len(sums)):
+        if abs(sums[i] - 1) > _SLACK:
+            problem = f"the row sums to {float(sums[i])!r}, and not to 1"
+            remedy = "pass p(x̂ | x), a law of outputs in each row; divide counts by their row's sum"
+            raise InputError("channel", problem, remedy, where=i, value=float(sums[i]))
     rows = [[Fraction(x) / mass for x in row] for row, mass in zip(numbers, sums, strict=True)]
     if source is None:
         return rows, inputs, outputs

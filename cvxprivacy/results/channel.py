@@ -122,7 +122,7 @@ def _multipliers(
     mass, nu = program.mass[:letters], dual.thresholds(program)[:letters]
     if program.centred:
         mass = mass / mass.sum()
-    duals: dict[str, Any] = {"mass": -nu / mass}
+    duals: dict[str, Any] = {"mass": nu / mass}
     if program.dense:  # a table of all entries
         g = dual.minorant(program)[0][:letters]
         duals["floor"] = np.maximum(g - nu[:, None], 0.0) / mass[:, None]

@@ -153,8 +153,10 @@ const cvxFrontier = (() => {
   const proof = (picture, x) =>
     (picture.kind === "monotone" ? mixture(picture, x).a : strongest(picture, x));
 
-  /** What is proved that no release undercuts. */
-  function outer(picture, x) {
+  /** What is proved that no release undercuts: information and distortions are never negative. */
+  const outer = (picture, x) => Math.max(0, proved(picture, x));
+
+  function proved(picture, x) {
     if (picture.kind === "monotone") {
       const looser = picture.points.filter((p) => (picture.falling ? p.x <= x : p.x >= x));
       return Math.max(-Infinity, ...looser.map(lowerEnd));

@@ -97,7 +97,7 @@ class Values:
         expected["p_{X}"] = self._original
         expected["u"] = lambda u, z: int(self.of.strategies[u, z])
         duals, mass = self.solution.duals, program.mass
-        expected[r"\nu"] = lambda b, a, g: -float(duals["mass"][self.s(a)])
+        expected[r"\nu"] = lambda b, a, g: float(duals["mass"][self.s(a)])
         if program.lower is not None:
             expected[r"\ell"] = lambda b, a, g: float(program.lower[self.s(a), a[-1][1]])
         if program.upper is not None:

@@ -42,7 +42,7 @@ def test_multipliers_are_of_the_letters_alone_and_add_up_to_the_value():
     solution = certified(designed(SOURCE, d, 0.2, criteria=[cpv.LocalPrivacy(3)]))
     assert solution.duals["floor"].shape == solution.duals["local_privacy.cap"].shape == (3, 3)
     p_x = SOURCE.pmf.sum(axis=0)
-    dual = -p_x @ solution.duals["mass"] - 0.2 * solution.duals["budget"]
+    dual = p_x @ solution.duals["mass"] - 0.2 * solution.duals["budget"]
     assert dual == pytest.approx(solution.value, abs=1e-7)
 
 

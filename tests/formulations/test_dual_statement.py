@@ -375,7 +375,7 @@ def test_the_dual_of_the_categorical_example(units):
         "Q": lambda b, a, g: p[a[0][1]] * release[a[0][1], a[1][1]],
         "q": lambda b, a, g: float(np.array(p) @ release[:, a[0][1]]),
         "r": lambda b, a, g: r[g[0][1]][a[0][1]],
-        r"\nu": lambda b, a, g: -solution.duals["mass"][a[0][1]],
+        r"\nu": lambda b, a, g: solution.duals["mass"][a[0][1]],
         r"\lambda_{\text{budget}}": lambda b, a, g: solution.duals["budget"],
     }
     domains = {"x": list(range(4)), r"\hat x": list(range(4))}

@@ -103,7 +103,7 @@ def test_multipliers_are_those_of_the_program():
     assert closed.duals["mass"] == pytest.approx(solved.duals["mass"], abs=1e-4)
     assert closed.certificate.residuals == dict.fromkeys(solved.certificate.residuals, 0.0)
     # strong duality: Σ p(x) ν(x) − s D
-    dual = -np.array(PMF) @ closed.duals["mass"] - 0.3 * closed.duals["budget"]
+    dual = np.array(PMF) @ closed.duals["mass"] - 0.3 * closed.duals["budget"]
     assert dual == pytest.approx(closed.value, abs=1e-12)
 
 

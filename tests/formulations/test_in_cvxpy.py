@@ -12,6 +12,7 @@ import cvxprivacy as cpv
 from tests import referee
 from tests.instances import FAST, SOURCE, VARIOUS, D
 from tests.lengths import rest_at_length, some_at_length
+from tests.refusals import refused
 
 SCALED = [name for name in FAST if name != "categorical"]  # its prices are known to twelve digits
 
@@ -273,3 +274,40 @@ def test_what_is_affine_in_a_number_has_its_price():
     plain = cpv.PrivacyDistortion(SOURCE, D, budget=0.4).solve(accuracy="high")
     assert solution.value == pytest.approx(plain.value, abs=1e-9)
     assert solution.prices["budget"] == pytest.approx(plain.prices["budget"] / 2, rel=1e-6)
+
+
+def test_the_multipliers_of_letters_have_one_sign_everywhere():
+    """Σ p ν − λ D is the optimum: as printed, as returned, and as CVXPY has them."""
+    problem = cpv.PrivacyDistortion(SOURCE, D, budget=0.4)
+    solution, p = problem.solve(), SOURCE.pmf.sum(axis=0)
+    nu, price = solution.duals["mass"], solution.duals["budget"]
+    assert p @ nu - 0.4 * price == pytest.approx(solution.lower, abs=1e-9)
+    problem.problem.solve(solver="CLARABEL")
+    assert problem.constraints["mass"].dual_value == pytest.approx(nu, abs=1e-4)
+    assert r"\sum_{x} p(x) \, \nu(x) - 0.4 \, \lambda" in problem.dual_latex
+
+
+def test_constraints_are_prepared_in_the_variables_of_the_first_problem():
+    problem = cpv.PrivacyDistortion(SOURCE, D, budget=0.4)
+    q = problem.variables["Q"]
+    together = problem
+    for i, constraint in enumerate([q[0, 1] <= 0.01, q[1, 0] <= 0.02, q[2, 3] <= 0.03]):
+        together = together.with_constraint(f"move {i}", constraint)
+    assert together.variables["Q"] is q is problem.at(budget=0.3).variables["Q"]
+    assert together.solve().value >= problem.solve().value
+    assert together == problem.with_constraint("move 0", q[0, 1] <= 0.01).with_constraint(
+        "move 1", q[1, 0] <= 0.02
+    ).with_constraint("move 2", q[2, 3] <= 0.03)
+    other = cpv.PrivacyDistortion(SOURCE, D, budget=0.4)
+    refused(lambda: other.with_constraint("theirs", q[0, 1] <= 0.01), "constraint")
+    wider = problem.at(encoder="wx")  # another Q
+    refused(lambda: wider.with_constraint("theirs", q[0, 1] <= 0.01), "constraint")
+
+
+def test_a_formulation_that_reads_what_is_made_of_it_is_refused():
+    class Circular(cpv.ChannelProblem):
+        def formulation(self):
+            return self.risk, {"move": self.variables["Q"][0, 1] <= 0.1}
+
+    error = refused(lambda: Circular(SOURCE, D).solve(), "formulation")
+    assert "with_constraint" in str(error)

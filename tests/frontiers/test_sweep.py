@@ -59,7 +59,7 @@ def test_a_sweep_says_which_problem_is_infeasible():
     with pytest.raises(cpv.InfeasibleError) as caught:
         cpv.sweep({"free": least_risk(budget=0.6), "strict": strict}, points=[0.6])
     assert any("strict" in note for note in caught.value.__notes__)
-    for problems in ([], {}):
+    for problems in ([], {}, ["north"], "north"):
         with pytest.raises(cpv.InputError) as refused:
             cpv.sweep(problems)
         assert refused.value.argument == "problems"
@@ -72,3 +72,69 @@ def test_points_are_a_list_of_numbers(points):
     )
     with pytest.raises(cpv.InputError, match=r"points: .* is no list of numbers; pass a list"):
         cpv.frontier(problem, points=points)
+
+
+@pytest.mark.parametrize("name", ["price", "lower", "status", "problem", "risk", "distortion"])
+def test_no_column_of_a_frame_overwrites_another(name):
+    """The number that moves stands in the first, whatever it is called."""
+    source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+    if name == "price":
+        problem = cpv.PrivacyDistortion(source, cpv.hamming(2), price=0.5)
+    else:
+        problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.4)
+        problem = problem.with_constraint(name, problem.rate <= 0.9)
+    curve = cpv.frontier(problem, name, points=[0.25, 0.75])
+    frame, point = curve.to_frame(), curve.points[0]
+    assert frame.columns[0] == name
+    assert frame[name].tolist() == [0.25, 0.75]
+    assert len(set(frame.columns)) == len(frame.columns) == 5 + len(point.terms)
+    results = {"lower": point.lower, "upper": point.upper, "price": point.price}
+    for result, value in {**results, **{n: float(t) for n, t in point.terms.items()}}.items():
+        column = f"{result}_of_optimum" if result == name else result
+        assert frame[column][0] == pytest.approx(value, nan_ok=True)
+    both = cpv.sweep({"a": problem, "b": problem}, name, points=[0.25, 0.75]).to_frame()
+    assert both[name].tolist() == [0.25, 0.75] * 2
+    assert both.iloc[:, 0].tolist() == ["a", "a", "b", "b"]
+
+
+def test_what_can_move_is_named():
+    source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+    problem = cpv.PrivacyDistortion(source, cpv.hamming(2), price=0.5)
+    with pytest.raises(cpv.InputError, match="'budget' cannot move; use one of price"):
+        cpv.frontier(problem)
+
+
+def test_problems_are_solved_as_they_are_into_one_frame(tmp_path, monkeypatch):
+    source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+    fair = cpv.QuadraticGaussian(cpv.GaussianSource.scalar(rho=0.8), budget=0.5)
+    problems = {
+        "useful": cpv.MostUsefulRelease(source, [cpv.LocalPrivacy(1.0)]),
+        "private": cpv.MinimumDistortion(source, cpv.hamming(2), [cpv.PerfectPrivacy()]),
+        "none": cpv.PrivacyDistortion(
+            source, cpv.hamming(2), 0.01, criteria=[cpv.LeakageCap(0.01)]
+        ),
+        "fair": fair,
+    }
+    path, lines = tmp_path / "c.jsonl", []
+    frame = cpv.solve_all(problems, checkpoint=path, progress=lines.append, n_jobs=2)
+    assert frame.index.tolist() == list(problems)
+    assert frame["status"].tolist() == ["certified", "certified", "infeasible", "certified"]
+    assert lines[-1].startswith("4/4, ")
+    for label, problem in problems.items():
+        if label != "none":
+            solution = problem.solve()
+            assert frame.loc[label, "value"] == solution.value
+            assert frame.loc[label, "lower"] == solution.lower
+    assert frame.loc["fair", "price of budget"] == pytest.approx(
+        float(fair.solve().prices["budget"])
+    )
+    monkeypatch.setattr(type(fair), "solve", None)  # nothing is solved again
+    again = cpv.solve_all(problems, checkpoint=path)
+    assert again.equals(frame)
+    with pytest.raises(cpv.InputError, match="belongs to another problem"):
+        cpv.solve_all([fair], checkpoint=path)
+
+
+def test_a_list_of_problems_is_swept_by_places():
+    curves = cpv.sweep(list(hospitals().values()), points=[4.0, 6.0])
+    assert list(curves) == [0, 1]

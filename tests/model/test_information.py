@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -231,3 +232,59 @@ def test_units_are_bits_or_nats(units):
         assert caught.value.argument == "units"
         assert repr(units) in str(caught.value)
         assert '"bits" or "nats"' in str(caught.value)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_masses_whose_products_are_no_floats(seed):
+    """Against the definition in 400 digits: of laws with masses from 1e-300 to 1."""
+    rng = np.random.default_rng(seed)
+    law = 10.0 ** rng.uniform(-300, 0, (3, 3)) * (rng.random((3, 3)) < 0.7) + np.diag([1, 0, 0])
+    law[1, 1] = 1e-170
+    law /= law.sum()
+    with mpmath.workdps(400):
+        p = [[mpmath.mpf(x) for x in row] for row in law.tolist()]
+        total = mpmath.fsum(map(mpmath.fsum, p))
+        p = [[x / total for x in row] for row in p]
+        w, x = [mpmath.fsum(row) for row in p], [mpmath.fsum(c) for c in zip(*p, strict=True)]
+        terms = [[a * mpmath.log(a / (w[i] * x[j]), 2) if a else mpmath.mpf(0)
+                  for j, a in enumerate(row)] for i, row in enumerate(p)]  # fmt: skip
+        exact = float(mpmath.fsum(map(mpmath.fsum, terms)))
+        surprise = [float(mpmath.fsum(c) / x[j]) if x[j] else math.nan
+                    for j, c in enumerate(zip(*terms, strict=True))]  # fmt: skip
+    source = cpv.DiscreteSource(law)
+    for value in (cpv.information.mutual_information(law), source.information(),
+                  cpv.information.sibson_information(law, 1),
+                  cpv.leakage.MutualInformation().total(law) / math.log(2)):  # fmt: skip
+        assert value == pytest.approx(exact, rel=1e-11, abs=1e-16)
+    for measured in (cpv.one_symbol.i1(law), cpv.one_symbol.i2(law), cpv.one_symbol.i3(law)):
+        there = law.sum(axis=0) > 0
+        mean = measured[there] @ law.sum(axis=0)[there]
+        assert mean == pytest.approx(exact, rel=1e-9, abs=1e-15)
+    assert cpv.one_symbol.i1(law) == pytest.approx(surprise, rel=1e-9, abs=1e-15, nan_ok=True)
+    assert np.isfinite(cpv.one_symbol.i4(law)[law.sum(axis=0) > 0]).all()
+
+
+def test_a_pair_that_hardly_ever_differs():
+    law = [[1e-170, 0], [0, 1]]
+    assert cpv.information.mutual_information(law) == pytest.approx(
+        1e-170 * math.log2(1e170), rel=0.01
+    )
+    assert cpv.information.sibson_information(law, 2) == pytest.approx(2e-85 / math.log(2))
+    assert cpv.information.divergence([1, 1], [1, 5e-324]) == 536  # ½ log₂ ½ + ½ log₂ 2¹⁰⁷³
+    assert cpv.information.mutual_information([[1e308, 1e308], [1e308, 0]]) == pytest.approx(
+        cpv.information.mutual_information([[1, 1], [1, 0]])
+    )
+    assert cpv.information.mutual_information([[5e-324, 0], [0, 5e-324]]) == 1
+    assert cpv.leakage.measures([1e-170, 1], np.eye(2))["chi-squared"] == 1
+
+
+def test_the_iteration_of_arimoto_and_blahut_does_not_leave_the_floats():
+    """An input that is worth nothing loses its mass step by step, to none at all."""
+    channel, prior = np.array([[1, 0, 0], [0, 1, 0], [0.4, 0.4, 0.2]]), np.full(3, 1 / 3)
+    for _ in range(5000):
+        reached = prior @ channel
+        beyond = np.where(channel > 0, channel * np.log(np.maximum(channel, 1e-300) / reached), 0)
+        prior = prior * np.exp(beyond.sum(axis=1))
+        prior /= prior.sum()
+    value = cpv.information.mutual_information(prior[:, None] * channel)
+    assert value == pytest.approx(float(cpv.capacity(channel)), abs=1e-6)

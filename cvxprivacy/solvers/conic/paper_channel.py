@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import cvxpy as cp
@@ -20,24 +20,31 @@ from cvxprivacy.solvers.conic.paper_problem import PaperProblem, Parameters
 __all__ = ["paper_program"]
 
 
-def paper_program(program: ChannelProgram, rules: Rules) -> PaperProblem:
-    """Return a program over the joint mass Q (n, m) of the encoder's letters and the outputs."""
-    return _Statement(program, rules).problem()
+def paper_program(
+    program: ChannelProgram, rules: Rules, shared: Callable[[Callable[[], Any]], Any]
+) -> PaperProblem:
+    """Return a program over the joint mass Q (n, m) of the encoder's letters and the outputs.
+
+    ``shared`` returns the variable that what it is given makes, or one that was made before.
+    """
+    return _Statement(program, rules, shared).problem()
 
 
 class _Statement:
     """Expressions and constraints of a channel program in CVXPY."""
 
-    def __init__(self, program: ChannelProgram, rules: Rules) -> None:
+    def __init__(self, program: ChannelProgram, rules: Rules, shared: Any) -> None:
         self.program, self.rules, self.parameters = program, rules, Parameters()
-        self.q = cp.Variable((program.n, program.m), name="Q", nonneg=True)
+        self.q = shared(lambda: cp.Variable((program.n, program.m), name="Q", nonneg=True))
         self._information: dict[str, Any] = {}
         self._cones: dict[str, Any] = {}  # of measures that take constraints of their own
 
     def problem(self) -> PaperProblem:
         program, mass = self.program, self.program.mass
         problem = PaperProblem(self.parameters)
-        problem.add("mass", cp.sum(self.q, axis=1) == mass)
+        problem.add(
+            "mass", cp.Constant(mass) == cp.sum(self.q, axis=1)
+        )  # whose multiplier is ν of (P17)
         for group in self.rules.values():
             for name, rule in group.items():
                 if isinstance(rule, Constraint):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -20,20 +20,22 @@ from cvxprivacy_verifier.verify import proof_of
 __all__ = ["paper_program"]
 
 
-def paper_program(program: CovarianceProgram) -> PaperProblem:
+def paper_program(
+    program: CovarianceProgram, shared: Callable[[Callable[[], Any]], Any]
+) -> PaperProblem:
     """Return a program over Σ = Cov(V | X̂, Z), solved as one over M = L⁻¹ Σ L⁻ᵀ, Σ̄ = LLᵀ."""
-    return _Statement(program).problem()
+    return _Statement(program, shared).problem()
 
 
 class _Statement:
     """Expressions and constraints of a covariance program in CVXPY, in Σ and in M."""
 
-    def __init__(self, program: CovarianceProgram) -> None:
+    def __init__(self, program: CovarianceProgram, shared: Any) -> None:
         self.program, self.parameters, n = program, Parameters(), program.n
         self.white = Whitened(program, proof_of(program.to_dict()))
         self.root = floats(self.white.root)
         self.inverse = np.linalg.inv(self.root)
-        self.sigma = cp.Variable((n, n), name="Sigma", symmetric=True)
+        self.sigma = shared(lambda: cp.Variable((n, n), name="Sigma", symmetric=True))
         self.middle = cp.Variable((n, n), name="M", symmetric=True)
 
     def problem(self) -> PaperProblem:

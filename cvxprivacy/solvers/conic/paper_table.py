@@ -15,7 +15,7 @@ __all__ = ["paper_table"]
 
 def paper_table(program: ChannelProgram, rules: Rules, n: Any, group: int) -> cp.Problem:
     """Return a channel program with N Q = m whole, and groups of none or ``group`` at least."""
-    paper = paper_program(program, rules)
+    paper = paper_program(program, rules, lambda make: make())
     [q] = [variable for variable in paper.variables() if variable.name() == "Q"]
     m = cp.Variable((program.n, program.m), name="m", integer=True)
     z = cp.Variable(program.m, name="z", boolean=True)
