@@ -196,7 +196,7 @@ def root_of(matrix: Any) -> tuple[Exact, Any]:
     """
     rows = cholesky(matrix)
     if rows is None:
-        problem = "not positive definite"
+        problem = "not proved positive definite"
         raise InputError("covariance", problem, "leave out variables that others determine")
     size = len(rows)
     for bits in _BITS:
