@@ -183,9 +183,9 @@ def definite(matrix: fmpq_mat) -> bool:
 
 
 def sign(matrix: fmpq_mat, *, patient: bool = True) -> int | None:
-    """Return 1 for a positive definite rational symmetric matrix, 0 for a singular semidefinite one.
+    """Return 1 for a positive definite rational matrix, 0 for a singular semidefinite one, else −1.
 
-    −1 for one with a negative eigenvalue.  Where balls do not know the sign of a pivot, it is that
+    Where balls do not know the sign of a pivot, it is that
     of a determinant; None if that is not worth its time, which the patient always have, and balls
     of many bits know it neither.
     """
