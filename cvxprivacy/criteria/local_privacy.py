@@ -216,6 +216,8 @@ class LocalPrivacy(Criterion):
             least = (k * shrunk * (1 + off)).max(axis=0)
             most = np.where(k > 0, k / shrunk * (1 - off), 0.0).min(axis=0)
         lower, upper = np.maximum(np.ceil(least), k.any(axis=0)), np.floor(most)
+        if (lower > upper).any():
+            return None
         return lower / _DRAWS, np.minimum(upper / _DRAWS, 1.0)
 
     def _excesses(self, release: Alphabet) -> Mapping[str, Rule]:

@@ -80,7 +80,8 @@ def _multipliers(
         multiplier = float(dual.multipliers.get(name, 0.0)) * unit
         duals[name] = multiplier * program.in_nats(row.expression)
     slack = dual.gradient(program)
-    for name, part in dual.matrices().items():
+    none = np.zeros((program.n, program.n))  # of what binds nothing
+    for name, part in {**dict.fromkeys(program.caps, none), **dual.matrices()}.items():
         duals[name or f"Σ ≼ {'Σ_X|Z' if program.given else 'Σ_X'}"] = unit * part
         slack = slack + part
     duals["0 ≼ Σ"] = unit * slack

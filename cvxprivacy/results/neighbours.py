@@ -93,6 +93,9 @@ def _moved(
         steps = gradient / mass
         return channel * (steps - (channel * steps).sum(axis=1, keepdims=True))
 
+    # the sizes of gradients, whose squares may be no floats, are those of costs: of a direction
+    # alone the way it points is used, of what is kept that it hardly changes
+    gradients = [gradient / (np.abs(gradient).max() or 1.0) for gradient in gradients]
     steps = np.array([within(gradient).ravel() for gradient in gradients])
     gram = np.array([g.ravel() for g in gradients]) @ steps.T
     lengths: list[tuple[FloatArray, float]] = []

@@ -116,11 +116,12 @@ def _nearest(
     return _whole(row / row.sum(), lower, upper)
 
 
-def _whole(row: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
-    """Return a law of whole numbers over 2⁵² within bounds that hold one: it is drawn by them."""
+def _whole(row: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray | None:
+    """Return a law of whole numbers over 2⁵², which it is drawn by, within bounds, if one is."""
     low, high = np.ceil(lower * _DRAWS - _SLACK), np.floor(upper * _DRAWS + _SLACK)
     k = np.minimum(np.maximum(np.rint(row * _DRAWS), low), high)
     short = _DRAWS - k.sum()
     room = np.maximum(high - k if short > 0 else k - low, 0.0)
     moved = np.clip(abs(short) - (np.cumsum(room) - room), 0.0, room)
-    return np.asarray((k + np.sign(short) * moved) / _DRAWS)
+    k += np.sign(short) * moved
+    return np.asarray(k / _DRAWS) if k.sum() == _DRAWS else None
