@@ -65,7 +65,7 @@ class ClosedFormPrice:
         return {self.name: Price(self.slope, low, high, kind)}
 
     def _unit(self, low: float) -> float:
-        """Return what a price is next to 0 by: its mean from t/2 to t, at most a nat from 0 to t."""
+        """Return what a price is next to 0 by: its mean from t/2 to t, at most a nat per t."""
         size = float(self.number)  # 0 of a number beyond floats: then nothing is next to 0
         if not (size and low < 0):
             return 0.0

@@ -239,7 +239,7 @@ class CovariancePrices:
         return min(spans, default=1.0) or 1.0
 
     def _unit(self, of: Moving, prover: CovarianceProver) -> float:
-        """Return what a price is next to 0 by: all that the optimum may fall, at most 1, per span."""
+        """Return what a price is next to 0 by: the most that the optimum falls, per span."""
         least, most = np.zeros((self.program.n,) * 2), np.eye(self.program.n)
         objective = self.program.objective
         information = prover.white.value(objective, least) - prover.white.value(objective, most)
