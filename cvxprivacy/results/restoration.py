@@ -113,10 +113,10 @@ def _nearest(
         room, short = np.maximum(limit - row, 0.0), 1.0 - row.sum()
         if short > 0 and room.any():
             row = row + room * min(1.0, short / room.sum())
-    return _whole(row / row.sum(), lower, upper)
+    return _drawable(row / row.sum(), lower, upper)
 
 
-def _whole(row: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray | None:
+def _drawable(row: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray | None:
     """Return a law of whole numbers over 2⁵², which it is drawn by, within bounds, if one is."""
     low, high = np.ceil(lower * _DRAWS - _SLACK), np.floor(upper * _DRAWS + _SLACK)
     k = np.minimum(np.maximum(np.rint(row * _DRAWS), low), high)
