@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal
 from cvxprivacy.criteria.counts import Counts, Verdict
 from cvxprivacy.criteria.own_rows import verdict_by_rows
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import Real
+from cvxprivacy.exact import FloatArray, Real
 from cvxprivacy.frozen import Frozen
 from cvxprivacy.leakage import Leakage
 from cvxprivacy.model.discrete import DiscreteSource
@@ -390,6 +390,24 @@ class Criterion(Frozen):
             The letters of the problem.
         x : int
             The place of the letter in ``source.x``.
+        """
+        return 0.0, 1.0
+
+    def row_bounds(
+        self, release: Alphabet, x: int, rows: Mapping[int, FloatArray]
+    ) -> tuple[Any, Any] | None:
+        """Return bounds (m,) that other rows set on that of a key letter without mass.
+
+        None if no row keeps what is stated of each two.  By default there are none.
+
+        Parameters
+        ----------
+        release : Alphabet
+            The letters of the problem.
+        x : int
+            The place of the letter in ``source.x``.
+        rows : mapping of int to array (m,)
+            Rows of other letters, by their places.
         """
         return 0.0, 1.0
 

@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from flint import ctx
 
 from cvxprivacy.criteria.base import Criterion, Words, factor_in_words
 from cvxprivacy.criteria.counts import Counts, Verdict
 from cvxprivacy.criteria.ratios import EXPONENT, exponent
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import Real, array as exact_array, fractions
+from cvxprivacy.exact import FloatArray, Real, array as exact_array, floats, fractions
 from cvxprivacy.frozen import owned
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.programs.alphabet import Alphabet
@@ -29,8 +30,11 @@ from cvxprivacy.programs.notation import tex
 from cvxprivacy.programs.parameter import Parameter, Scalar
 from cvxprivacy.programs.side_conditions import Auxiliary, Excess, Rule
 from cvxprivacy.validation import table
+from cvxprivacy_verifier.balls import PRECISION, ball
 
 __all__ = ["LocalPrivacy", "generating_pairs"]
+
+_DRAWS = 2.0**52  # a draw has probabilities of whole numbers over it
 
 
 class LocalPrivacy(Criterion):
@@ -44,7 +48,8 @@ class LocalPrivacy(Criterion):
 
     Metric privacy: K. Chatzikokolakis, M. E. Andrés, N. E. Bordenabe and C. Palamidessi,
     *Broadening the scope of differential privacy using metrics*, PETS 2013.  Only pairs that do not
-    follow from others are stated: on a line neighbours alone.
+    follow from others are stated: on a line neighbours alone.  A value without mass gets a row that
+    keeps the rule with all others; it is no input of the channel where none does.
 
     Parameters
     ----------
@@ -182,17 +187,43 @@ class LocalPrivacy(Criterion):
         metric = distances[np.ix_(release.x_of, release.x_of)]
         for (i, j), distance in generating_pairs(metric).items():
             if distance:
-                most = (self.epsilon * distance).exp()
-                rules[f"{i}/{j}"] = release.moved({i: Scalar(1), j: -most}).each() <= 0
+                exponent = self.epsilon * distance
+                pair = {i: Scalar(1), j: -exponent.exp()}
+                if exponent > EXPONENT:  # whose power is no float, but that of −ε m
+                    pair = {i: (-exponent).exp(), j: Scalar(-1)}
+                rules[f"{i}/{j}"] = release.moved(pair).each() <= 0
             else:  # whatever ε is
                 same = release.moved({i: Scalar(1), j: Scalar(-1)}).each()
                 rules[f"{i}={j}"] = same == 0 * self.epsilon
         return rules
 
+    def row_bounds(
+        self, release: Alphabet, x: int, rows: Mapping[int, FloatArray]
+    ) -> tuple[Any, Any] | None:
+        r"""Return what the metric leaves: max p(x̂ | x') e^−εm(x, x') and min p(x̂ | x') e^εm(x, x').
+
+        Of the multiples of 2⁻⁵² that rows are drawn by, with ends that no rounding moves outwards.
+        """
+        if self.metric is None:
+            return super().row_bounds(release, x, rows)
+        if not rows:
+            return None
+        k = np.rint(np.array(list(rows.values())) * _DRAWS)
+        exponents = (float(self.epsilon) * floats(self.metric[x, list(rows)]))[:, None]
+        off = np.where(exponents > 0, (4 + exponents) * 2.0**-52, 0.0)  # of e to a float's power
+        shrunk = np.exp(-exponents)
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            least = (k * shrunk * (1 + off)).max(axis=0)
+            most = np.where(k > 0, k / shrunk * (1 - off), 0.0).min(axis=0)
+        lower, upper = np.maximum(np.ceil(least), k.any(axis=0)), np.floor(most)
+        if (lower > upper).any():
+            return None
+        return lower / _DRAWS, np.minimum(upper / _DRAWS, 1.0)
+
     def _excesses(self, release: Alphabet) -> Mapping[str, Rule]:
         """Return the excess of each letter over each other."""
         factor, mass, size = self.epsilon.exp(), release.masses, release.n
-        (bound, _), (most, off) = self.delta.enclosure, factor.enclosure
+        (bound, _), (most, off) = self.delta.enclosure, _power(self.epsilon)
         none = exact_array([Fraction(0)] * release.m)
         rules: dict[str, Rule] = {}
         for i, j in itertools.permutations(range(size), 2):
@@ -210,6 +241,15 @@ class LocalPrivacy(Criterion):
                 moving=dict.fromkeys(factor.slopes, slope),
             )
         return rules
+
+
+def _power(exponent: Scalar) -> tuple[Fraction, Fraction]:
+    """Return e to a power as a rational, and how far that may be off: far below 1, and every δ."""
+    ratio = Fraction(*exponent.as_integer_ratio())
+    with ctx.workprec(PRECISION + 2 * int(ratio)):
+        power = ball(ratio).exp()
+    middle, off = (end.fmpq() for end in (power.mid(), power.rad()))
+    return Fraction(int(middle.p), int(middle.q)), Fraction(int(off.p), int(off.q))
 
 
 def _metric(value: Any) -> Any:

@@ -36,7 +36,6 @@ from cvxprivacy.solvers.water_level import box_level
 from cvxprivacy.validation import typed
 from cvxprivacy_verifier import verify
 from cvxprivacy_verifier.balls import floor
-from cvxprivacy_verifier.matrices import definite
 
 __all__ = ["BoxWaterFilling", "ReverseWaterFilling", "closed_gaussian_bound"]
 
@@ -108,7 +107,7 @@ class ReverseWaterFilling(SpectralFilling):
         covariance = symmetric(variances, "variances", remedy)
         powers, vectors = np.linalg.eigh(np.array(array(covariance), dtype=float))
         sure = len(powers) > DENSE and powers[0] > 1e-10 * powers[-1]  # then it is proved later
-        if not (sure or proved(covariance, "variances", remedy) or definite(covariance)):
+        if not (sure or proved(covariance, "variances", remedy)):
             raise InputError("variances", "a singular covariance", remedy)
         self._covariance, self._vectors = covariance, owned(vectors)
         near = np.maximum(powers, 2.0**-53 * powers[-1])  # what floats make of the least

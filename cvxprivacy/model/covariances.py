@@ -13,7 +13,7 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.exact import floats as exact_floats
 from cvxprivacy.model.matrices import PRECISIONS, array as matrix_array, block, rationals
 from cvxprivacy.validation import table
-from cvxprivacy_verifier.matrices import basis, definite, log_det, semidefinite
+from cvxprivacy_verifier.matrices import basis, definite, log_det, sign
 
 __all__ = ["entropy", "independent", "proved", "symmetric", "volume"]
 
@@ -44,12 +44,9 @@ def symmetric(values: Any, argument: str, remedy: str) -> fmpq_mat:
 
 def proved(matrix: fmpq_mat, argument: str, remedy: str) -> bool:
     """Tell whether a matrix is positive definite rather than semidefinite; refuse any other."""
-    with ctx.workprec(PRECISIONS[0]):
-        if log_det(matrix) is not None:
-            return True
-        if semidefinite(matrix):
-            return False
-        least, factor = _lacking(matrix)
+    if (side := sign(matrix)) in (0, 1):
+        return side == 1
+    least, factor = _lacking(matrix)
     problem = f"indefinite: the least eigenvalue of its correlations is {least:.3g}"
     if factor is not None:
         problem += f"; multiply its diagonal by {factor!r} to lift it above 0"
@@ -73,7 +70,7 @@ def _lacking(matrix: fmpq_mat) -> tuple[float, float | None]:
         low, high = -1074, -39  # 2^low is too little, 2^high enough
         while high - low > 1:
             middle = (low + high) // 2
-            enough = semidefinite(_lifted(matrix, Fraction(2) ** middle))
+            enough = sign(_lifted(matrix, Fraction(2) ** middle)) != -1
             low, high = (low, middle) if enough else (middle, high)
         least = -(2.0**high)
     return least, 1 + max(-2 * least, 2.0**-50)

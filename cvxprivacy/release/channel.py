@@ -452,7 +452,9 @@ class Channel(Frozen):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Channel:
-        """Read what :meth:`save` wrote.
+        """Read what :meth:`save` wrote: a channel of the kind that the file holds.
+
+        A Hamming channel is read as a :class:`Channel` of the same law, whose draws are others.
 
         Parameters
         ----------
@@ -464,7 +466,7 @@ class Channel(Frozen):
         InputError
             For any other file.
         """
-        return load(path, cls)
+        return load(path, cls if cls.__init__ is Channel.__init__ else Channel)
 
     def to_sdcmicro(self, path: str | os.PathLike[str], *, separator: str = "|") -> Path:
         """Write the matrix as CSV for ``sdcMicro::pram(pd=)`` of R.

@@ -61,10 +61,16 @@ class ClosedFormPrice:
         if not t:
             return {self.name: Price(self.slope, -math.inf, high, "one-sided")}
         low = min(floor(_slope(self._ends(t - step)[1], self.lower, step)), high)
-        size = float(t)  # 0 of a number beyond floats: then nothing is next to 0
-        sharp = useful(low, high, nat(self.problem.units) / size if size else 0.0)
-        kind: Kind = "two-sided" if sharp else "not determined"
+        kind: Kind = "two-sided" if useful(low, high, self._unit(low)) else "not determined"
         return {self.name: Price(self.slope, low, high, kind)}
+
+    def _unit(self, low: float) -> float:
+        """Return what a price is next to 0 by: its mean from t/2 to t, at most a nat per t."""
+        size = float(self.number)  # 0 of a number beyond floats: then nothing is next to 0
+        if not (size and low < 0):
+            return 0.0
+        most = max(self._ends(self.number / 2)[1] - self.lower, 0.0)
+        return min(nat(self.problem.units), 2 * most) / size
 
     @property
     def _step(self) -> Fraction:

@@ -19,7 +19,7 @@ from cvxprivacy.model.matrices import block, rationals, rounded
 from cvxprivacy.programs.covariance import CovarianceProgram, ErrorCovariance
 from cvxprivacy.release.gaussian import GaussianRelease
 from cvxprivacy.results.chords import Chords
-from cvxprivacy.results.price import SHARP, Price, useful
+from cvxprivacy.results.price import NEGLIGIBLE, SHARP, Price, useful
 from cvxprivacy.results.prices import Moving, constants, enclosed, moving
 from cvxprivacy.results.solution import GaussianSolution
 from cvxprivacy.solvers.covariance.stages import CovarianceProver
@@ -80,7 +80,8 @@ def _multipliers(
         multiplier = float(dual.multipliers.get(name, 0.0)) * unit
         duals[name] = multiplier * program.in_nats(row.expression)
     slack = dual.gradient(program)
-    for name, part in dual.matrices().items():
+    none = np.zeros((program.n, program.n))  # of what binds nothing
+    for name, part in {**dict.fromkeys(program.caps, none), **dual.matrices()}.items():
         duals[name or f"Σ ≼ {'Σ_X|Z' if program.given else 'Σ_X'}"] = unit * part
         slack = slack + part
     duals["0 ≼ Σ"] = unit * slack
@@ -227,23 +228,29 @@ class CovariancePrices:
                     break
         return enclosed(amount, chords.ends, of.factor, unit, self._is_least(of, chords))
 
-    def _unit(self, of: Moving, prover: CovarianceProver) -> float:
-        """Return what a price of 1 is, a nat per greatest value of a row."""
+    def _span(self, of: Moving, prover: CovarianceProver) -> float:
+        """Return the greatest value of the costs that move, per unit of room; 1 without any."""
         rows = self.program.constraints
         spans = [
             abs(float(np.trace(prover.white.cost(rows[name].expression)))) / float(rate)
             for name, rate in of.rates.items()
             if rows[name].expression.cost is not None
         ]
-        return 1.0 / (min(spans, default=1.0) or 1.0)
+        return min(spans, default=1.0) or 1.0
+
+    def _unit(self, of: Moving, prover: CovarianceProver) -> float:
+        """Return what a price is next to 0 by: the most that the optimum falls, per span."""
+        least, most = np.zeros((self.program.n,) * 2), np.eye(self.program.n)
+        objective = self.program.objective
+        information = prover.white.value(objective, least) - prover.white.value(objective, most)
+        return min(max(abs(information), NEGLIGIBLE), 1.0) / self._span(of, prover)
 
     def _solved_nearby(self, of: Moving, prover: CovarianceProver) -> Iterator[Any]:
         """Yield what a solver proposes with other room."""
         name, rate = next(iter(of.rates.items()))
         row = self.program.constraints[name]
         bound = abs(float(row.bounds(1))) / float(rate)
-        span = 1.0 / self._unit(of, prover)
-        rooms = [*(step * span for step in _STEPS), -bound]
+        rooms = [*(step * self._span(of, prover) for step in _STEPS), -bound]
         rooms += [side * share * bound for share in _SHARES for side in (-1, 1)]
         for room in rooms:
             rows = {

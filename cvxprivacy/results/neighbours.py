@@ -26,7 +26,10 @@ from cvxprivacy.solvers.driver import solve
 from cvxprivacy.solvers.interior.method import foreign_measures
 from cvxprivacy.solvers.presolve import zero_multipliers
 
-__all__ = ["is_edge", "is_least", "near_channels", "rescored", "roomier", "solved", "solved_nearby"]
+__all__ = [
+    *("is_edge", "is_least", "near_channels", "rescored", "roomier", "solved", "solved_nearby"),
+    "trivial",
+]
 
 MANY = 20_000  # entries, beyond which no proof is made again for a price
 LEAST = {"maximum": 1.0, "excess": 0.0}  # bounds of auxiliaries, below which nothing is feasible
@@ -45,12 +48,12 @@ def near_channels(
     program: ChannelProgram, channel: FloatArray, rates: Mapping[str, Fraction]
 ) -> Iterator[Any]:
     """Yield releases on both sides of one: moved within its support, and trivial ones."""
-    for candidate in chain(_moved(program, channel, rates), _trivial(program, rates)):
+    for candidate in chain(_moved(program, channel, rates), trivial(program, rates)):
         if (exact := round_channel(program, candidate)) is not None:
             yield exact
 
 
-def _trivial(program: ChannelProgram, rates: Mapping[str, Fraction]) -> Iterator[FloatArray]:
+def trivial(program: ChannelProgram, rates: Mapping[str, Fraction]) -> Iterator[FloatArray]:
     """Yield what costs least in the rows that move, in the objective, and if it is constant."""
     rows = [program.constraints[name].expression for name in rates if name in program.constraints]
     tables = [program.cost(row) for row in rows if row.cost is not None]
@@ -93,6 +96,9 @@ def _moved(
         steps = gradient / mass
         return channel * (steps - (channel * steps).sum(axis=1, keepdims=True))
 
+    # the sizes of gradients, whose squares may be no floats, are those of costs: of a direction
+    # alone the way it points is used, of what is kept that it hardly changes
+    gradients = [gradient / (np.abs(gradient).max() or 1.0) for gradient in gradients]
     steps = np.array([within(gradient).ravel() for gradient in gradients])
     gram = np.array([g.ravel() for g in gradients]) @ steps.T
     lengths: list[tuple[FloatArray, float]] = []

@@ -7,9 +7,10 @@ from typing import Literal
 
 from cvxprivacy.results.enclosure import Enclosure
 
-__all__ = ["SHARP", "Price", "useful"]
+__all__ = ["NEGLIGIBLE", "SHARP", "Price", "useful"]
 
 SHARP = 2e-4  # share within which ends are, where five digits are printed
+NEGLIGIBLE = 1e-9  # of a nat, below which differences of an optimum are those of proofs
 _USEFUL = 0.01
 
 Kind = Literal["two-sided", "one-sided", "not determined", "not proved"]
@@ -28,7 +29,8 @@ class Price(Enclosure):
         Proved: the left and the right derivative are both within; either end may be infinite.
     kind : {"two-sided", "one-sided", "not determined", "not proved"}
         ``two-sided``: the ends are within 1 % of each other, so that it is the derivative, or both
-        one-sided ones, to that accuracy; or next to 0, within what is printed.  ``one-sided``:
+        one-sided ones, to that accuracy; or next to 0, as by a millionth of what the optimum falls
+        by on average.  ``one-sided``:
         nothing is feasible with the least tightening, which costs ∞; ``lower`` and ``upper``
         enclose the other derivative.  ``not determined``: the ends are farther apart.  ``not
         proved``: what the multipliers say of a number that is no bound (t, ε, ℓ, k), or in a

@@ -35,8 +35,9 @@ from cvxprivacy.results.neighbours import (
     solved,
     solved_nearby,
     span_of,
+    trivial,
 )
-from cvxprivacy.results.price import SHARP, Kind, Price, useful
+from cvxprivacy.results.price import NEGLIGIBLE, SHARP, Kind, Price, useful
 from cvxprivacy.results.shifted import Shifted
 from cvxprivacy_verifier import verify
 
@@ -255,14 +256,19 @@ class ChannelPrices:
                 return
 
     def _unit(self, of: Moving, chords: Chords) -> float:
-        """Return what a price of 1 is where value and bounds move by all that they can."""
-        program = self.program
+        """Return what a price of 1 is where value and bounds move by all that they can.
+
+        The value by no more than it is worth at releases that cost or tell least.
+        """
+        program, unit = self.program, float(chords.proof.unit(self.upper))
         spans = [
             span_of(program, program.constraints[name].expression) / float(rate)
             for name, rate in of.rates.items()
             if name in program.constraints
         ]
-        return float(chords.proof.unit(self.upper)) / min(spans, default=1.0)
+        values = [self.upper, *map(program.attained, trivial(program, of.rates))]
+        unit = min(unit, max(float(np.ptp(values)), NEGLIGIBLE * unit))
+        return unit / min(spans, default=1.0)
 
 
 def _rooms(program: ChannelProgram, rates: Mapping[str, Fraction]) -> list[float]:

@@ -20,9 +20,10 @@ from cvxprivacy.programs.side_conditions import EntryBounds
 
 __all__ = ["Entries", "entry_bounds", "restored_rows"]
 
-Entries = Callable[[int], tuple[FloatArray, FloatArray] | None]
+Entries = Callable[[int, Mapping[int, FloatArray]], tuple[FloatArray, FloatArray] | None]
 
 _SLACK = 1e-12  # of rounding
+_DRAWS = 2.0**52
 
 
 def restored_rows(
@@ -45,7 +46,8 @@ def restored_rows(
     letters : sequence
         The key letter x of each input without.
     entries_of : callable
-        Bounds (m,) on the row of a key letter, by its number; None where they are not known.
+        Bounds (m,) on the row of a key letter, by its number and the rows of others; None where
+        they are not known, or nothing is within.
     """
     marginal = program.mass[: alphabet.n] @ channel  # of all letters but the centre
     least, most = (extreme(axis=0) for extreme in (channel.min, channel.max))
@@ -55,11 +57,12 @@ def restored_rows(
     totals = [float(a.bound) for a in program.auxiliaries.values() if a.kind == "maximum"]
     bounded = program.lower is not None or program.upper is not None
     identical = bounded and not program.auxiliaries and alphabet.strategies is None
-    bounds = {x: entries_of(alphabet.source.x.index(x)) for x in dict.fromkeys(letters)}
+    places = {x: alphabet.source.x.index(x) for x in dict.fromkeys(letters)}
+    present = {} if is_sparse(channel) else dict(zip(alphabet.x_of.tolist(), channel, strict=True))
     rows: list[FloatArray | None] = []
     for x in letters:
         row = None
-        if (entries := bounds[x]) is not None:
+        if (entries := entries_of(places[x], present)) is not None:
             lower, upper = entries
             if ratios:
                 lower = np.maximum(lower, most / min(ratios))
@@ -72,6 +75,7 @@ def restored_rows(
             row = None
         if row is not None:  # those that follow are compared with it too
             least, most = np.minimum(least, row), np.maximum(most, row)
+            present[places[x]] = row
         rows.append(row)
     return rows
 
@@ -79,15 +83,16 @@ def restored_rows(
 def entry_bounds(criteria: Mapping[str, Criterion], rules: Rules, alphabet: Alphabet) -> Entries:
     """Return what gives the bounds (m,) of a key letter's row; None where they are not known."""
 
-    def bounds(x: int) -> tuple[FloatArray, FloatArray] | None:
+    def bounds(x: int, rows: Mapping[int, FloatArray]) -> tuple[FloatArray, FloatArray] | None:
         lower, upper = np.zeros(alphabet.m), np.ones(alphabet.m)
         for name, criterion in criteria.items():
             overridden = type(criterion).entries_of is not Criterion.entries_of
             silent = not any(isinstance(rule, EntryBounds) for rule in rules[name].values())
             entries = criterion.entries_of(alphabet, x) if overridden or silent else None
-            if entries is None:
-                return None
-            lower, upper = np.maximum(lower, entries[0]), np.minimum(upper, entries[1])
+            for part in (entries, criterion.row_bounds(alphabet, x, rows)):
+                if part is None:
+                    return None
+                lower, upper = np.maximum(lower, part[0]), np.minimum(upper, part[1])
         return lower, upper
 
     return bounds
@@ -108,4 +113,15 @@ def _nearest(
         room, short = np.maximum(limit - row, 0.0), 1.0 - row.sum()
         if short > 0 and room.any():
             row = row + room * min(1.0, short / room.sum())
-    return np.asarray(row / row.sum())
+    return _drawable(row / row.sum(), lower, upper)
+
+
+def _drawable(row: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray | None:
+    """Return a law of whole numbers over 2⁵², which it is drawn by, within bounds, if one is."""
+    low, high = np.ceil(lower * _DRAWS - _SLACK), np.floor(upper * _DRAWS + _SLACK)
+    k = np.minimum(np.maximum(np.rint(row * _DRAWS), low), high)
+    short = _DRAWS - k.sum()
+    room = np.maximum(high - k if short > 0 else k - low, 0.0)
+    moved = np.clip(abs(short) - (np.cumsum(room) - room), 0.0, room)
+    k += np.sign(short) * moved
+    return np.asarray(k / _DRAWS) if k.sum() == _DRAWS else None

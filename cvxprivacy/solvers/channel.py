@@ -22,6 +22,7 @@ from cvxprivacy.leakage import Leakage
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Constraint, Expression
+from cvxprivacy.programs.side_conditions import Auxiliary, Excess
 from cvxprivacy.solvers import entry_rows, presolve, sparse_rows
 from cvxprivacy.solvers.entries import generation as entry_generation
 from cvxprivacy.solvers.family import Family
@@ -52,6 +53,7 @@ _MARGIN = 0.25  # of a gap that would do, where repair takes some of it: a step 
 _SHARP = 1e-11  # that gap, in the objective's scale
 _BROKEN = 1e-9  # residual of rows below which no contradiction is looked for
 _HOLDS = 1e-13  # violation with which a row counts as satisfied: rounding of sums
+_FACTOR = 1e12  # e^ε, above which ratios forbid no more than entries below 1e-12 of others
 _INSIDE = 6  # strictly feasible points that are kept on the way, one for every hundredth of the gap
 _SHARES = (0.1, 1e-2, 1e-3, 1e-5, 0.0)  # of their spans, by which rows are made stricter in turn
 _UNUSED = 1e-6  # mass of an output that is as well without any
@@ -127,7 +129,35 @@ class ChannelTask(Task):
             if self.sharp:
                 self.report("closed form: no constraint binds")
                 return True
-        return self._of_less_weight(minimise) or self._reduced(minimise)
+        return (
+            self._of_smaller_factors(minimise)
+            or self._of_less_weight(minimise)
+            or self._reduced(minimise)
+        )
+
+    def _of_smaller_factors(self, minimise: Minimise) -> bool:
+        """Solve with smaller factors, and totals, where theirs are beyond what floats can weigh.
+
+        True if that certifies.
+        """
+        program = self.program
+        pairs = {name: _weighable(aux, program) for name, aux in program.auxiliaries.items()}
+        if all(share == 1 for _, share in pairs.values()):
+            return False
+        auxiliaries = {name: aux for name, (aux, _) in pairs.items()}
+        inner = minimise(ChannelTask(replace(program, auxiliaries=auxiliaries), self.options))
+        self.log += inner.log
+        if inner.certificate.primal is not None:  # the inner rules are stricter
+            self.prover.offer_channel(inner.certificate.primal)
+        if (dual := inner.certificate.dual) is not None:
+            # what multiplies the factor is smaller by as much as that is greater: G of (P16) loses
+            # a price times an entry that is the least, or a share of 1/_FACTOR of others
+            kept = {
+                name: [*parts[:-1], np.asarray(parts[-1]) * pairs[name][1]]
+                for name, parts in dual.auxiliaries.items()
+            }
+            self.prover.offer_dual(replace(dual, auxiliaries=kept))
+        return self.sharp
 
     def _of_less_weight(self, minimise: Minimise) -> bool:
         """Solve with less of a price of information that is far above all costs.
@@ -420,6 +450,22 @@ class ChannelTask(Task):
         if self.prover.status != "infeasible":
             _offer_trivial(self.prover)
         return super().outcome()
+
+
+def _weighable(aux: Auxiliary, program: ChannelProgram) -> tuple[Auxiliary, float]:
+    """Return a stricter auxiliary of a factor of at most ``_FACTOR``, and by what it is smaller."""
+    factor = float(aux.bound)
+    if isinstance(aux, Excess):
+        j = aux.pair[1] if aux.pair else None
+        factor = 0.0 if j is None else -float(aux.share[j]) * float(program.mass[j])
+    if factor <= _FACTOR:
+        return aux, 1.0
+    share = _FACTOR / factor
+    if not isinstance(aux, Excess):
+        return replace(aux, bound=_FACTOR, radius=0.0), share
+    shares = fractions(aux.share).copy()
+    shares[j] *= Fraction(share)
+    return replace(aux, share=array(shares), radius=0.0), share
 
 
 def _offer_face(prover: Prover, reduction: FacialReduction, inner: Outcome) -> None:

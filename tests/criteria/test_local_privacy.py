@@ -270,3 +270,52 @@ def test_of_each_law_it_is_the_same():
         a, b = solution.channel.matrix
         excess = np.maximum(np.subtract(a, math.e * b), 0).sum()
         assert excess <= options.get("delta", 0) + 1e-12
+
+
+def test_rows_of_letters_without_mass_keep_the_metric_rule_or_are_left_out():
+    line = np.abs(np.subtract.outer(range(4), range(4)))
+    rule = cpv.LocalPrivacy(1.0, metric=line)
+    for law in ([0.5, 0.0, 0.0, 0.5], [0.3, 0.7, 0.0, 0.0], [0.0, 0.4, 0.6, 0.0]):
+        source = cpv.DiscreteSource.identical(law)
+        for distortion in (cpv.absolute_error(range(4)), cpv.hamming(4)):
+            channel = cpv.MinimumDistortion(source, distortion, [rule]).solve().channel
+            kept = line[np.ix_(channel.inputs, channel.inputs)]
+            assert cpv.PrivacyProfile(channel, metric=kept).epsilon.upper <= 1.0
+    # three leaves of a star are two apart; at u = e^ε each has its own output u² times as often as
+    # the others, so that a row of the centre, one apart, would have 3 u/(u² + 2) in all, and not 1
+    source = cpv.DiscreteSource.identical([0, 1 / 3, 1 / 3, 1 / 3])
+    for far, inputs in ((1, [1, 2, 3]), (2, [0, 1, 2, 3])):
+        star = 2.0 * (1 - np.eye(4))
+        star[0, 1:] = star[1:, 0] = far
+        rule = cpv.LocalPrivacy(math.log(1.5), metric=star)
+        channel = cpv.MinimumDistortion(source, cpv.hamming(4), [rule]).solve().channel
+        assert channel.inputs == inputs
+        kept = star[np.ix_(inputs, inputs)]
+        assert cpv.PrivacyProfile(channel, metric=kept).epsilon.upper <= math.log(1.5)
+
+
+def test_a_factor_that_no_float_holds_forbids_as_little_as_none():
+    far = np.array([[0, 1, 9], [1, 0, 9], [9, 9, 0]])
+    source = cpv.DiscreteSource.identical([0.3, 0.3, 0.4])
+    for epsilon in (78, 690):  # e^702, e^6210
+        rule = cpv.LocalPrivacy(epsilon, metric=far)
+        solution = cpv.MinimumDistortion(source, cpv.hamming(3), [rule]).solve()
+        assert solution.status == "certified"
+        assert solution.upper < 1e-14
+        assert solution.certificate.verify()
+        assert (solution.channel.matrix > 0).all()  # as even that factor asks for
+
+
+def test_a_rule_that_hardly_forbids_anything_costs_no_proof():
+    source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
+    free = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.2).solve()
+    rules = [cpv.LocalPrivacy, cpv.MaximalLeakage, cpv.DeltaDisclosure, cpv.PointwiseMaximalLeakage]
+    rules.append(lambda epsilon: cpv.LocalPrivacy(epsilon, delta=0.1))
+    rules.append(lambda epsilon: cpv.LocalPrivacy(epsilon, metric=1 - np.eye(2)))
+    for rule, number in itertools.product(rules, (30, 200, 699)):
+        problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.2, criteria=[rule(number)])
+        solution = problem.solve()
+        assert solution.status == "certified"
+        assert solution.lower <= free.upper
+        assert free.lower <= solution.upper
+        assert solution.prices["budget"] == pytest.approx(free.prices["budget"], rel=1e-6)

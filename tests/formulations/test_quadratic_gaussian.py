@@ -369,3 +369,12 @@ def test_matrices_are_symmetric_and_numbers_may_be_numpys() -> None:
 def test_unknown_ways_to_solve(argument: str, value: Any) -> None:
     for problem in (Q(SCALAR, 0.5), E(SCALAR, 0.5)):
         refused(lambda p=problem: p.solve(**{argument: value}), argument, value=value)
+
+
+def test_a_cap_that_binds_nothing_has_the_multiplier_nought() -> None:
+    source = S([[1, 0.5, 0.3], [0.5, 1, 0.2], [0.3, 0.2, 1]], sensitive=[0], key=[1, 2])
+    for budget, binds in ((0.2, False), (5, False), (5, True)):
+        solution = Q(source, budget, cap=np.eye(2) * (0.3 if binds else 10)).solve()
+        multiplier = solution.duals["cap"]
+        assert multiplier.shape == (2, 2)
+        assert (np.abs(multiplier).max() > 0.1) == binds

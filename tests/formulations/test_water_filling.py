@@ -400,3 +400,28 @@ def test_what_is_printed_of_many_is_rounded_about_once() -> None:
             problem._poured_floats(), problem._exactly_poured(range(400)), strict=True
         ):
             assert np.allclose(many, exact, rtol=1e-15, atol=0)
+
+
+def test_budgets_of_a_billionth_are_certified_whatever_they_are_of() -> None:
+    # ½ log₂ Π σ_i²/(D/n) where the budget is less than the least variance of each: det C is .7495
+    law, budget = [[1, 0.5, 0.3], [0.5, 1, 0.2], [0.3, 0.2, 1]], 3e-12
+    det = float(np.linalg.det(law))
+    sources = [cpv.GaussianSource(law, sensitive=w, key=[0, 1, 2]) for w in ([0, 1, 2], [0])]
+    scalar = cpv.GaussianSource.scalar(0.8)
+    for problem, value in (
+        (cpv.ReverseWaterFilling([3.0], 3e-9), math.log2(1e9) / 2),
+        (cpv.ReverseWaterFilling([[3.0]], 3e-9), math.log2(1e9) / 2),
+        (cpv.ReverseWaterFilling(law, budget), math.log2(det / 1e-36) / 2),
+        (cpv.QuadraticGaussian(sources[0], budget), math.log2(det / 1e-36) / 2),
+        (cpv.GaussianEquivocation(sources[1], budget), math.log2(det / 1e-36) / 2),
+        (cpv.GaussianEquivocation(scalar, 1e-12), math.log2(1e12) / 2),
+    ):
+        solution = problem.solve()
+        assert solution.status == "certified"
+        assert solution.certificate.verify()
+        assert solution.lower <= value + 1e-9
+        assert value - 1e-9 <= solution.upper
+    # D = 3e-12 over two of variance 1, and one that is covered
+    mixed = cpv.ReverseWaterFilling(np.diag([1.0, 1e-13, 1.0]), 3e-12).solve(accuracy="high")
+    assert mixed.status == "certified"
+    assert mixed.value == pytest.approx(math.log2(2 / 2.9e-12), abs=1e-8)

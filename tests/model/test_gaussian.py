@@ -365,3 +365,13 @@ def test_a_grid_may_have_points_of_z() -> None:
             law.discretise(9, z_points=wrong)  # type: ignore[arg-type]
     with pytest.raises(cpv.InputError, match="Z"):
         S.scalar(0.5).discretise(9, z_points=3)
+
+
+def test_correlated_variables_that_balls_of_few_bits_cannot_decide_are_definite() -> None:
+    # of ρ^|i−j| no eigenvalue is below (1 − ρ)/(1 + ρ), .0526 for ρ = .9
+    for rho, size in ((0.9, 120), (0.99, 100)):
+        places = np.arange(size)
+        law = rho ** np.abs(places[:, None] - places)
+        assert S(law, sensitive=[0], key=[*range(1, size)]).basis == tuple(range(size - 1))
+    law[0, 1] = law[1, 0] = 1.0001  # a correlation above 1
+    refused(lambda: S(law, sensitive=[0], key=[*range(1, size)]), "covariance", "indefinite")

@@ -249,25 +249,33 @@ class CovarianceProof(CovarianceData):
             return arb.neg_inf()
 
     def _lower(self, dual: Mapping[str, Any]) -> arb:
-        program = self.program
         integers([[*dual["multipliers"].values()]])  # which are added up: over one denominator
-        parts = self._weighted(dual)
-        total, omega, gradient = self._linear_part(parts)
+        minorant = self.minorant(dual)
+        if minorant is None:
+            return arb.neg_inf()
+        total, gradient, bounds = minorant
+        least = self._least(gradient, bounds)
+        if least is None:
+            return arb.neg_inf()
+        return (total + least) / (self.units if self.program["objective"]["weights"] else 1)  # (G7)
+
+    def minorant(
+        self, dual: Mapping[str, Any]
+    ) -> tuple[arb, Any, dict[str, tuple[Any, fmpq_mat]]] | None:
+        """Return the constant and G of (G6), and the factors of bounds; None without a Y ≻ 0."""
+        total, omega, gradient = self._linear_part(self._weighted(dual))
         weighted = {view: o for view, o in omega.items() if o != 0}
         posteriors, bounds = self._read_factors(dual, weighted)
         for view, o in weighted.items():
             root, middle = posteriors[view]
             minorant = self._minorant(view, root, middle)
             if minorant is None:
-                return arb.neg_inf()
+                return None
             constant, slope = minorant
             total += arb(o) * constant
             half = o / 2 if isinstance(slope, fmpq_mat) else arb(o / 2)
             gradient = minus(gradient, slope * half)  # (G6), its last sum
-        least = self._least(gradient, bounds)
-        if least is None:
-            return arb.neg_inf()
-        return (total + least) / (self.units if program["objective"]["weights"] else 1)  # (G7)
+        return total, gradient, bounds
 
     def _weighted(self, dual: Mapping[str, Any]) -> list[tuple[Any, fmpq, arb]]:
         """Return each term with its weight, 1 or λ_j, and its bound, 0 or b_j, in nats."""

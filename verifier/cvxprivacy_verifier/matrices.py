@@ -38,10 +38,13 @@ __all__ = [
     "real",
     "scaled",
     "semidefinite",
+    "sign",
     "times",
     "trace",
 ]
 
+LOST = 2  # bits that balls lose with a pivot: up to log₂ 3 where all are correlated
+MOST = 16_384  # bits of balls, beyond which a sign that is not known is not asked further
 SHARP = 2.0**-64  # of a log det in nats: far below every tolerance, and above the balls of 128 bits
 
 
@@ -139,23 +142,11 @@ def known_log_det(matrix: Any) -> arb | None:
 def semidefinite(matrix: Any) -> bool:
     """Tell whether a symmetric matrix is proved positive semidefinite.
 
-    By a Cholesky factor in balls; a rational one that is only just so, exactly: it is if and only
-    if the part whose columns are a basis of all columns is positive definite.
+    One of balls by a Cholesky factor; a rational one as :func:`sign` does.
     """
-    if isinstance(matrix, fmpq_mat):  # variables that are exactly 0 have no say
-        rows = matrix.tolist()
-        some = [i for i, row in enumerate(rows) if any(x != 0 for x in row)]
-        if not some:
-            return True
-        matrix = block(matrix, some, some)
-    _, unproved = _factor(matrix)
-    if unproved is None:
-        return True
-    if not isinstance(matrix, fmpq_mat) or unproved < 0:  # a matrix of balls has no exact sign
-        return False
-    if not eliminable(matrix):
-        return False
-    return definite(block(matrix, *[basis(matrix)] * 2))  # (G29)
+    if isinstance(matrix, fmpq_mat):
+        return sign(matrix, patient=False) in (0, 1)
+    return _factor(matrix)[1] is None
 
 
 def eliminable(matrix: fmpq_mat) -> bool:
@@ -187,18 +178,39 @@ def basis(matrix: fmpq_mat) -> list[int]:
 
 
 def definite(matrix: fmpq_mat) -> bool:
-    """Tell whether a rational symmetric matrix is positive definite.
+    """Tell whether a rational symmetric matrix is positive definite."""
+    return sign(matrix) == 1
 
-    Where balls do not know the sign of a pivot, it is that of a determinant.
+
+def sign(matrix: fmpq_mat, *, patient: bool = True) -> int | None:
+    """Return 1 for a positive definite rational matrix, 0 for a singular semidefinite one, else −1.
+
+    Where balls do not know the sign of a pivot, it is that
+    of a determinant; None if that is not worth its time, which the patient always have, and balls
+    of many bits know it neither.
     """
-    precision = PRECISION
-    while True:
+    some = [i for i, row in enumerate(matrix.tolist()) if any(x != 0 for x in row)]
+    if not some:
+        return 0
+    inner = block(matrix, some, some)  # variables that are exactly 0 have no say
+    exact = patient or eliminable(inner)
+    precision = max(PRECISION, flint.ctx.prec) + LOST * len(some)
+    while exact or precision <= MOST:
         with flint.ctx.workprec(precision):
-            rows, unproved = _factor(matrix)
-        if unproved is None or unproved < 0:
-            return unproved is None
-        # the pivots before it are positive, so that it has the sign of its leading minor, (G28)
-        leading = range(len(rows) + 1)
-        if block(matrix, leading, leading).det() <= 0:
-            return False
-        precision *= 4  # it is positive: with enough digits balls prove it too, and go on
+            rows, unproved = _factor(inner)
+        if unproved is None:
+            return int(len(some) == matrix.nrows())
+        if unproved < 0:
+            return -1
+        if exact:
+            # the pivots before it are positive, so that it has the sign of its leading minor, (G28)
+            leading = range(len(rows) + 1)
+            minor = block(inner, leading, leading).det()
+            if minor == 0:  # (G29)
+                kept = basis(inner)
+                singular = len(kept) < len(some)
+                return 0 if singular and definite(block(inner, kept, kept)) else -1
+            if minor < 0:
+                return -1
+        precision *= 4  # a positive pivot is proved so with enough digits
+    return None

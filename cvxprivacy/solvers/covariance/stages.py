@@ -32,6 +32,7 @@ _LARGEST = 150_000_000  # numbers of which a Newton step makes three copies: 3.4
 MOST_VARIABLES = 156  # with that many pairs of entries, of which a conic model knows no structure
 INNER_GAP = 20  # times smaller than the gap that certifies: repair and rounding have the others
 # Shares by which a strictly feasible point moves towards I/2: the first that no row forbids
+RAISED = (1e-12, 1e-10, 1e-8, 1e-7)  # shares of multipliers, which a bound loses half of
 MOST_INWARD, LEAST_INWARD, INWARD = 1e-3, 1e-12, 8
 
 Exact = tuple[ErrorCovariance, CovarianceDual]
@@ -119,9 +120,23 @@ class CovarianceProver(BestBounds):
         try:
             with np.errstate(all="ignore"):
                 dual = self.white.dual(whitened, multipliers, psd_multipliers, objective)
-            return self.take_dual(dual)
+                better = self.take_dual(dual)
+                if objective and self.status == "loose" and self.primal is not None:
+                    better |= self._offer_scaled(dual)
+            return better
         except UNUSABLE:
             return False
+
+    def _offer_scaled(self, dual: CovarianceDual) -> bool:
+        """Prove the bounds of the same multipliers in coordinates of the best covariance."""
+        better = False
+        for share in RAISED if self.program.n <= MOST_VARIABLES else ():
+            if (scaled := self.white.scaled_dual(self.primal, dual, share)) is None:
+                break
+            better |= self.take_dual(scaled)
+            if self.status == "certified":
+                break
+        return better
 
 
 def _identity(size: int) -> list[list[Fraction]]:

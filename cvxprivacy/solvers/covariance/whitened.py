@@ -10,6 +10,7 @@ certificate allows; this one does not.  Derived in ``docs/theory/covariance.md``
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -20,7 +21,8 @@ from scipy.linalg import eigh
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, FloatArray, array
-from cvxprivacy.programs.covariance import CovarianceDual, CovarianceProgram
+from cvxprivacy.model.matrices import array as matrix_array, rationals
+from cvxprivacy.programs.covariance import CovarianceDual, CovarianceProgram, ErrorCovariance
 from cvxprivacy.programs.expression import Expression
 from cvxprivacy_verifier.covariance_proof import CovarianceProof
 from cvxprivacy_verifier.matrices import cholesky
@@ -133,6 +135,43 @@ class Whitened:
         psd[""] = self.root, self.psd_multiplier(gradient, size)
         return CovarianceDual(lam, posteriors, psd, objective)
 
+    def scaled_dual(
+        self, primal: ErrorCovariance, dual: CovarianceDual, share: float
+    ) -> CovarianceDual | None:
+        """Return a dual in coordinates of Σ itself, with multipliers that are greater by a share.
+
+        Where errors are a billionth of variances, so are the terms of G along them greater than
+        others, and what rounding loses of these is all but 0 in coordinates in which Σ is I.  The
+        share pays for what it loses there; None where there are no such coordinates.
+        """
+        proof, size = self.proof, self.program.n
+        flint.ctx.prec = proof.precision
+        root, middle = proof.factors(primal.to_dict(), size)
+        sigma = proof.product(root, middle, root.transpose())
+        roots = {"": _near_root(sigma)}
+        for view in dual.posteriors:
+            s, b, _ = proof.views[view]
+            roots[view] = _near_root(s + proof.product(b, sigma, b.transpose()))
+        if any(each is None for each in roots.values()):
+            return None
+        factor: Any = roots.pop("")
+        scaled = replace(
+            dual,
+            multipliers={name: float(v) * (1 + share) for name, v in dual.multipliers.items()},
+            posteriors={view: (each, np.eye(len(each))) for view, each in roots.items()},
+            psd_multipliers={**dual.psd_multipliers, "": (factor, np.zeros((size, size)))},
+        )
+        if (minorant := proof.minorant(scaled.to_dict())) is None:
+            return None
+        exact = proof.matrix(factor)
+        gradient = floats(proof.product(exact.transpose(), minorant[1], exact))
+        values, vectors = np.linalg.eigh((gradient + gradient.T) / 2)
+        short = np.maximum(-values, 0.0) * (1 + share)  # N = (−G)₊ has a share more, too
+        part = rationals(vectors * np.sqrt(short))
+        product = matrix_array(part * part.transpose())  # exactly, as it is singular
+        psd = {**scaled.psd_multipliers, "": (factor, product)}
+        return replace(scaled, psd_multipliers=psd)
+
     def _linear_part(
         self, lam: Mapping[str, float], objective: int
     ) -> tuple[dict[str, float], FloatArray, float]:
@@ -196,7 +235,7 @@ def root_of(matrix: Any) -> tuple[Exact, Any]:
     """
     rows = cholesky(matrix)
     if rows is None:
-        problem = "not positive definite"
+        problem = "not proved positive definite"
         raise InputError("covariance", problem, "leave out variables that others determine")
     size = len(rows)
     for bits in _BITS:
@@ -209,6 +248,17 @@ def root_of(matrix: Any) -> tuple[Exact, Any]:
         if np.abs(floats(white) - np.eye(size)).max() < _WHITE:
             break
     return array(entries), inverse
+
+
+def _near_root(matrix: Any) -> FloatArray | None:
+    """Return floats next to the entries of a Cholesky factor; None unless there is one."""
+    rows = cholesky(matrix)
+    if rows is None:
+        return None
+    root = np.zeros((len(rows), len(rows)))
+    for i, row in enumerate(rows):
+        root[i, : i + 1] = [float(x) for x in row]
+    return root
 
 
 def _shortened(value: arb, bits: int) -> Fraction:
