@@ -29,7 +29,14 @@ _PLAIN = {
 }  # fmt: skip
 _DAYS = ("DATE", "ADATE", "EDATE", "SDATE", "JDATE", "MOYR", "QYR", "WKYR")  # of SPSS
 _MOMENTS = {"spss": ("DATETIME", "YMDHMS"), "sas": ("IS8601DT", "IS8601DN")}
-_SHOWN = {"QYR": 3, "WKYR": 12, "QTR": 3, "YEAR": 12, "DTYEAR": 12}  # months that a value has
+_SHOWN = {
+    "QYR": 3,
+    "WKYR": 12,
+    "QTR": 3,
+    "QTRR": 3,
+    "YEAR": 12,
+    "DTYEAR": 12,
+}  # months that a value has
 
 
 @dataclass(frozen=True)
@@ -127,7 +134,7 @@ def _sas() -> tuple[set[str], set[str]]:
     TOD is shown of times, too, whose numbers are no moments.
     """
     constants = required("pandas.io.sas.sas_constants", "files", "SAS")
-    days = {*constants.sas_date_formats, "IS8601DA", "WEEKU", "WEEKW", "YYQZ"}
+    days = {*constants.sas_date_formats, "IS8601DA", "MMDDYYB", "WEEKU", "WEEKW", "YYQZ"}
     return days, {*constants.sas_datetime_formats, *_MOMENTS["sas"]} - {"TOD"}
 
 

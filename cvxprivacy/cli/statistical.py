@@ -91,7 +91,15 @@ class StatisticalTable(MemoryTable):
         try:
             with Path(path).open("rb"):
                 pass
-            contents: tuple[Any, Any] = getattr(self.package, _READERS[ending])(path, **how)
+            read = getattr(self.package, _READERS[ending])
+            data, meta = read(path, **how)
+            letters = [name for name in meta.missing_user_values
+                       if meta.readstat_variable_types[name].startswith("int")]  # fmt: skip
+            if letters:  # after one, pyreadstat 1.3 reads the system's missing value as 0
+                present, _ = read(path, **{**how, "user_missing": False, "usecols": letters})
+                for name in letters:
+                    texts = data[name].map(lambda v: isinstance(v, str))
+                    data[name] = data[name].where(texts | present[name].notna(), float("nan"))
         except MemoryError:
             raise
         except Exception as error:  # the library has its own, and those of decoding
@@ -99,7 +107,7 @@ class StatisticalTable(MemoryTable):
             kind = NAMES[self.format]
             remedy = f"pass a file of {kind} that can be read; --encoding if its text has another"
             raise InputError("table", f"{path!r}: {reason}", remedy) from None
-        return contents
+        return data, meta
 
     # ---- cells, as they are counted ----------------------------------------------------------
 
