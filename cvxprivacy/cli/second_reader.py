@@ -132,7 +132,8 @@ def _stata(path: str, coding: Mapping[str, Any]) -> Rows:
     stored = _of_stata(path, convert_dates=False, convert_missing=True)
     counted = [n for n in (*coding["key"], *coding["sensitive"]) if n in stored]
     numbers = _of_stata(path, columns=counted, convert_dates=False)
-    with pd.read_stata(path, iterator=True) as reader:
+    opened: Any = pd.read_stata(path, iterator=True)
+    with opened as reader:
         reader.variable_labels()  # which reads the formats, too
         formats = dict(zip(stored.columns, reader._fmtlist, strict=True))
     yield [str(name) for name in stored.columns]
