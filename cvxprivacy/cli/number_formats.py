@@ -138,7 +138,7 @@ def _sas() -> tuple[set[str], set[str]]:
     return days, {*constants.sas_datetime_formats, *_MOMENTS["sas"]} - {"TOD"}
 
 
-def _whole(value: float) -> int:
+def _units(value: float) -> int:
     """Return whole units; on a part of one before the epoch, programs disagree."""
     if value < int(value):
         raise ValueError(value)
@@ -147,19 +147,19 @@ def _whole(value: float) -> int:
 
 def _day(value: float) -> date:
     """Return the day of a number of days from 1960 on."""
-    return date(1960, 1, 1) + timedelta(_whole(value))
+    return date(1960, 1, 1) + timedelta(_units(value))
 
 
 def _moment(epoch: datetime, per_day: int, value: float) -> datetime:
     """Return a moment to the microsecond, which is on the day of the number."""
-    days, rest = divmod(value, per_day)
-    microseconds = min(round(rest * (_DAY // per_day)), _DAY - 1)
+    days, remainder = divmod(value, per_day)
+    microseconds = min(round(remainder * (_DAY // per_day)), _DAY - 1)
     return epoch + timedelta(days, microseconds=microseconds)
 
 
 def _part_of_year(parts: int, value: float) -> date:
     """Return the first day of a part of a year; the last of 52 weeks has 8 days, or 9."""
-    year, part = divmod(_whole(value), parts)
+    year, part = divmod(_units(value), parts)
     first = date(1960 + year, 1, 1)
     return (
         first + timedelta(7 * part) if parts == 52 else first.replace(month=1 + 12 // parts * part)

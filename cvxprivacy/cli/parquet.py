@@ -216,14 +216,15 @@ def _refuse_other_numbers(schema: Any, bins: Mapping[str, Any]) -> None:
     Raises
     ------
     InputError
-        For a duration, and for a type of another program's own, such as pandas' periods.
+        For a duration, and for a type of another program, such as a period of pandas.
     """
     import pyarrow as pa
 
     for name, field in zip(addresses(schema.names, fold=True), schema, strict=True):
         extension = (field.metadata or {}).get(b"ARROW:extension:name", b"").decode()
-        own = extension or isinstance(field.type, pa.BaseExtensionType)
-        if periods_of(bins.get(name)) and (own or pa.types.is_duration(field.type)):
+        kind = field.type.value_type if _is_dictionary(field.type) else field.type
+        other = extension or isinstance(kind, pa.BaseExtensionType) or pa.types.is_duration(kind)
+        if other and periods_of(bins.get(name)):
             problem = f"column {name!r} is {extension or field.type}, and not dates"
             raise InputError("bins", problem, "make dates of it", value=name)
 

@@ -27,7 +27,7 @@ Rows = Iterator[list[Any]]
 Reader = Callable[[str, Mapping[str, Any]], Rows]
 BATCH = 10_000  # records that DuckDB hands over at a time
 _NUMBERS = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL\(.*\)")
-_ARROW = re.compile(r"u?int[0-9]+|halffloat|float|double|decimal.*|dictionary<values=u?int.*")
+_ARROW = re.compile(r"u?int[0-9]+|halffloat|float|double|decimal.*")
 _MONTHS = {"m": 1, "q": 3, "h": 6}  # of Stata's %tm, %tq and %th
 
 
@@ -70,9 +70,9 @@ def prepared(document: dict[str, Any], original: str) -> tuple[dict[str, Any], R
     numbers = [name for name, (_, of, *_) in types if _NUMBERS.fullmatch(str(of))]
     pq, bins = required("pyarrow.parquet", "engines", "Parquet"), dict(coding["bins"])
     for name, field in zip(addresses(titles, fold=True), pq.read_schema(original), strict=True):
-        own = b"ARROW:extension:name" in (field.metadata or {})
-        plain = _ARROW.fullmatch(str(field.type)) and not own
-        if name in numbers and isinstance(bins.get(name), str) and not plain:
+        extension = b"ARROW:extension:name" in (field.metadata or {})
+        plain = _ARROW.fullmatch(str(getattr(field.type, "value_type", field.type)))
+        if name in numbers and isinstance(bins.get(name), str) and (extension or not plain):
             raise ValueError(f"{original}: numbers of {name!r} are {field.type}, and no years")
     coding = {**coding, "reading": {**coding["reading"], "na": [None], "numbers": numbers}}
     return {**document, "asked": {**document["asked"], "coding": coding}}, rows
