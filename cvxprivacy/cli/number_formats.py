@@ -27,16 +27,7 @@ _PLAIN = {
     "spss": ("CCA", "CCB", "CCC", "CCD", "CCE", "COMMA", "DOLLAR", "DOT", "E", "F", "IB", "N", "P",
              "PCT", "PIB", "PIBHEX", "PK", "RB", "RBHEX", "Z"),
 }  # fmt: skip
-_DAYS = ("DATE", "ADATE", "EDATE", "SDATE", "JDATE", "MOYR", "QYR", "WKYR")  # of SPSS
-_MOMENTS = {"spss": ("DATETIME", "YMDHMS"), "sas": ("IS8601DT", "IS8601DN")}
-_SHOWN = {
-    "QYR": 3,
-    "WKYR": 12,
-    "QTR": 3,
-    "QTRR": 3,
-    "YEAR": 12,
-    "DTYEAR": 12,
-}  # months that a value has
+_YEARS = ("WKYR", "YEAR", "DTYEAR")  # show neither months nor quarters
 
 
 @dataclass(frozen=True)
@@ -70,19 +61,7 @@ class NumberFormat:
             return value
 
     def check(self, file: str, column: str, periods: Periods) -> None:
-        """Refuse calendar intervals that the format does not show.
-
-        Parameters
-        ----------
-        file, column : str
-            Names, for the message.
-        periods : Periods
-
-        Raises
-        ------
-        InputError
-            Whose value is the format.
-        """
+        """Refuse calendar intervals that the format does not show."""
         if self.plain or (self.months and periods.months % self.months == 0):
             return
         if self.months:
@@ -117,8 +96,8 @@ def number_format(package: str, name: str) -> NumberFormat:
             return NumberFormat(name, plain=re.match("%-?([0-9]|ty)", name) is not None)
         return NumberFormat(name, *_STATA[match[1] or "d"])
     base = name.upper().rstrip("0123456789.")
-    days, moments = _sas() if package == "sas" else ({*_DAYS}, {*_MOMENTS["spss"]})
-    months = 3 if base.startswith("YYQ") else _SHOWN.get(base, 1)
+    days, moments = _dates_of(package)
+    months = 12 if base in _YEARS else 3 if re.match("QYR|QTR|YYQ", base) else 1
     moment = partial(_moment, _EPOCH[package], 86_400)
     if base in moments:
         return NumberFormat(name, moment, months)
@@ -128,14 +107,17 @@ def number_format(package: str, name: str) -> NumberFormat:
 
 
 @cache
-def _sas() -> tuple[set[str], set[str]]:
-    """Return the formats of SAS dates, and of SAS moments: those of pandas, and their other names.
+def _dates_of(package: str) -> tuple[set[str], set[str]]:
+    """Return the formats of days and of moments; those of SAS are pandas', with other names.
 
     TOD is shown of times, too, whose numbers are no moments.
     """
-    constants = required("pandas.io.sas.sas_constants", "files", "SAS")
-    days = {*constants.sas_date_formats, "IS8601DA", "MMDDYYB", "WEEKU", "WEEKW", "YYQZ"}
-    return days, {*constants.sas_datetime_formats, *_MOMENTS["sas"]} - {"TOD"}
+    if package == "spss":
+        days = {"DATE", "ADATE", "EDATE", "SDATE", "JDATE", "MOYR", "QYR", "WKYR"}
+        return days, {"DATETIME", "YMDHMS"}
+    pandas = required("pandas.io.sas.sas_constants", "files", "SAS")
+    days = {*pandas.sas_date_formats, "IS8601DA", "MMDDYYB", "WEEKU", "WEEKW", "YYQZ"}
+    return days, {*pandas.sas_datetime_formats, "IS8601DT", "IS8601DN"} - {"TOD"}
 
 
 def _units(value: float) -> int:
@@ -161,9 +143,9 @@ def _part_of_year(parts: int, value: float) -> date:
     """Return the first day of a part of a year; the last of 52 weeks has 8 days, or 9."""
     year, part = divmod(_units(value), parts)
     first = date(1960 + year, 1, 1)
-    return (
-        first + timedelta(7 * part) if parts == 52 else first.replace(month=1 + 12 // parts * part)
-    )
+    if parts == 52:
+        return first + timedelta(weeks=part)
+    return first.replace(month=1 + 12 // parts * part)
 
 
 _STATA: dict[str, tuple[Callable[[float], date], int]] = {

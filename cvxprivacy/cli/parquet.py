@@ -206,17 +206,9 @@ def days_of_zone(connection: Any, schema: Any, bins: Mapping[str, Any]) -> None:
 
 
 def _refuse_other_numbers(schema: Any, bins: Mapping[str, Any]) -> None:
-    """Refuse calendar intervals of what DuckDB reads as numbers, and Arrow as something else.
+    """Refuse calendar intervals of durations, and of what another program stores as numbers.
 
-    Parameters
-    ----------
-    schema, bins
-        As of :func:`days_of_zone`.
-
-    Raises
-    ------
-    InputError
-        For a duration, and for a type of another program, such as a period of pandas.
+    DuckDB reads both as numbers; a period of pandas is one.
     """
     import pyarrow as pa
 
