@@ -360,6 +360,35 @@ def test_parquet_numbers_that_are_no_numbers_are_refused(kind, here):
             pieces=["'birth'", name])  # fmt: skip
 
 
+@pytest.mark.parametrize("ending", ["parquet", "xlsx"])
+def test_a_second_count_takes_no_duration_for_a_year(ending, here):
+    """A report of plain numbers does not pass for a table of as many days or seconds."""
+    births, ill = [1965, 1980] * 20, ["n", "y", "y", "n"] * 10
+    if ending == "parquet":
+        pytest.importorskip("duckdb")
+        arrow, file = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        for name, of in (("t", arrow.int64()), ("f", arrow.duration("s"))):
+            file.write_table(
+                arrow.table({"birth": arrow.array(births, of), "ill": ill}), f"{name}.parquet"
+            )
+    else:
+        openpyxl = pytest.importorskip("openpyxl", reason=WHY)
+        for name in "tf":
+            book = openpyxl.Workbook()
+            for row in [("birth", "ill"), *zip(births, ill, strict=True)]:
+                book.active.append(row)
+            for row in range(2, 42 if name == "f" else 2):
+                book.active.cell(row, 1).number_format = "[h]:mm"
+            book.save(f"{name}.xlsx")
+    how = ("--bins", "birth=decade", "--out", f"o.{ending}", "--json")
+    write("r.json", say("release", f"t.{ending}", *HOW, *how).out)
+    how = ("--released", f"o.{ending}", "--report", "r.json")
+    report("verify", "--table", f"t.{ending}", *how)
+    pieces = {"parquet": ["numbers of 'birth' are duration[s], and no years"],
+              "xlsx": ["'1965 days, 0:00:00' of 'birth' does not tell its decade"]}  # fmt: skip
+    refused("verify", "--table", f"f.{ending}", *how, pieces=pieces[ending])
+
+
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
 @pytest.mark.parametrize("of", ["duration", "time"])
 def test_durations_and_times_of_frames_are_refused(kind, of):
