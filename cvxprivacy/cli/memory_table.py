@@ -27,10 +27,11 @@ from cvxprivacy.cli.framed import (
     format_of,
     packed,
 )
-from cvxprivacy.cli.sheet import Look, look_of, refuse_lost, refuse_lost_of_ods
+from cvxprivacy.cli.sheet import Look, look_of, refuse_lost, refuse_lost_of_ods, shows_numbers
 from cvxprivacy.errors import InputError
 from cvxprivacy.extras import nw, required
 from cvxprivacy.tables.engines import python_values
+from cvxprivacy.tables.periods import Periods
 
 __all__ = ["MemoryTable", "Workbook", "plain"]
 
@@ -267,6 +268,19 @@ class Workbook(MemoryTable):
     def _title(self, name: str) -> str:
         """Return what stands above a column, which others may have above them, too."""
         return str(_textual(self._titles[name])) if plain(self._titles[name]) is not None else ""
+
+    def _dates(self, name: str, cells: Sequence[Any], periods: Periods) -> Any:
+        """Return a column of dates, or of years; numbers that are shown as dates are refused."""
+        numbers = {i + 1 for i, cell in enumerate(cells) if isinstance(cell, int | float)}
+        if numbers and self.path.suffix.lower() in (".xlsx", ".xlsm"):
+            look = look_of(self.path, self.sheet, self._down, [self._across[name]])
+            for (row, _), shown in look.formats.items():
+                if row in numbers and not shows_numbers(shown):
+                    problem = f"column {name!r} has a number that is shown as {shown!r}"
+                    remedy = "give it a format of dates, or of numbers if these are years"
+                    where = f"{self.path.name}, record {row:,}"
+                    raise InputError(where, problem, remedy, value=shown)
+        return super()._dates(name, cells, periods)
 
     def _look(self, places: Sequence[int], new: Columns) -> Look:
         """Return how the sheet looks, of these records; of released columns as most cells do."""

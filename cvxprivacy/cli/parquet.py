@@ -97,6 +97,7 @@ class ParquetTable:
         may be, where ``dates`` is true.
         """
         may_be = dict.fromkeys(names or (), "year") if dates else {}
+        _refuse_other_numbers(self.file.schema_arrow, binned)
         days_of_zone(self.connection, self.file.schema_arrow, {**may_be, **binned})
         return self.relation
 
@@ -128,6 +129,7 @@ class ParquetTable:
         schema = channel.schema
         assert schema is not None
         names = list(dict.fromkeys([*used, *([row_id] if row_id else [])]))
+        _refuse_other_numbers(self.file.schema_arrow, schema.bins)
         days_of_zone(self.connection, self.file.schema_arrow, schema.bins)
         relation: Any = self.relation.project(", ".join(map(_quoted, names)))
         records, kept = self.file.metadata.num_rows, None
@@ -201,6 +203,22 @@ def days_of_zone(connection: Any, schema: Any, bins: Mapping[str, Any]) -> None:
         except duckdb.Error:
             problem = f"column {name!r} is of the time zone {zone!r}, which DuckDB has not"
             raise InputError("bins", problem, remedy, value=name) from None
+
+
+def _refuse_other_numbers(schema: Any, bins: Mapping[str, Any]) -> None:
+    """Refuse calendar intervals of durations, and of what another program stores as numbers.
+
+    DuckDB reads both as numbers; a period of pandas is one.
+    """
+    import pyarrow as pa
+
+    for name, field in zip(addresses(schema.names, fold=True), schema, strict=True):
+        extension = (field.metadata or {}).get(b"ARROW:extension:name", b"").decode()
+        kind = field.type.value_type if _is_dictionary(field.type) else field.type
+        other = extension or isinstance(kind, pa.BaseExtensionType) or pa.types.is_duration(kind)
+        if other and periods_of(bins.get(name)):
+            problem = f"column {name!r} is {extension or field.type}, and not dates"
+            raise InputError("bins", problem, "make dates of it", value=name)
 
 
 class _Drawn:

@@ -10,7 +10,7 @@ import glob
 import re
 import struct
 from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime, time
+from datetime import date, datetime, time, timedelta
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,8 @@ Rows = Iterator[list[Any]]
 Reader = Callable[[str, Mapping[str, Any]], Rows]
 BATCH = 10_000  # records that DuckDB hands over at a time
 _NUMBERS = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL\(.*\)")
+_ARROW = re.compile(r"u?int[0-9]+|halffloat|float|double|decimal.*")
+_MONTHS = {"m": 1, "q": 3, "h": 6}  # of Stata's %tm, %tq and %th
 
 
 def prepared(document: dict[str, Any], original: str) -> tuple[dict[str, Any], Reader | None]:
@@ -66,6 +68,12 @@ def prepared(document: dict[str, Any], original: str) -> tuple[dict[str, Any], R
     records, titles = _queried(original, {**coding, "original": original})
     types = zip(addresses(titles, fold=True), records.description, strict=True)
     numbers = [name for name, (_, of, *_) in types if _NUMBERS.fullmatch(str(of))]
+    pq, bins = required("pyarrow.parquet", "engines", "Parquet"), dict(coding["bins"])
+    for name, field in zip(addresses(titles, fold=True), pq.read_schema(original), strict=True):
+        extension = b"ARROW:extension:name" in (field.metadata or {})
+        plain = _ARROW.fullmatch(str(getattr(field.type, "value_type", field.type)))
+        if name in numbers and isinstance(bins.get(name), str) and (extension or not plain):
+            raise ValueError(f"{original}: numbers of {name!r} are {field.type}, and no years")
     coding = {**coding, "reading": {**coding["reading"], "na": [None], "numbers": numbers}}
     return {**document, "asked": {**document["asked"], "coding": coding}}, rows
 
@@ -123,18 +131,41 @@ def _stata(path: str, coding: Mapping[str, Any]) -> Rows:
     """Yield cells: those that are counted with dates, others as they are stored."""
     stored = _of_stata(path, convert_dates=False, convert_missing=True)
     counted = [n for n in (*coding["key"], *coding["sensitive"]) if n in stored]
-    dated = _of_stata(path, columns=counted)
-    single = {*coding["single"]}.intersection(dated.select_dtypes("float"))
-    for name in single:  # 0.7, which none of them is, as it is written
-        dated[name] = [float(str(np.float32(v))) for v in dated[name]]
+    numbers = _of_stata(path, columns=counted, convert_dates=False)
+    opened: Any = pd.read_stata(path, iterator=True)
+    with opened as reader:
+        reader.variable_labels()  # which reads the formats, too
+        formats = dict(zip(stored.columns, reader._fmtlist, strict=True))
     yield [str(name) for name in stored.columns]
-    columns = [
-        ["" if v is None or v != v or v is pd.NaT else _text(v) for v in dated[name]]
-        if name in counted
-        else list(map(_text, stored[name]))
-        for name in stored.columns
-    ]
-    yield from map(list, zip(*columns, strict=True))
+    columns: dict[str, list[str]] = {name: list(map(_text, stored[name])) for name in stored}
+    for name in counted:
+        cells, kind = numbers[name].tolist(), numbers[name].dtype.kind
+        match = re.match("%-?(t.|d)", formats[name]) if kind in "iuf" else None
+        unit = match[1][-1] if match else "y"
+        if unit not in "ycdwmqh" and isinstance(dict(coding["bins"]).get(name), str):
+            raise ValueError(f"{path}: numbers of {name!r} are {formats[name]}, and no years")
+        if kind == "f" and unit == "y" and name in coding["single"]:  # 0.7, as it is written
+            cells = [float(str(np.float32(v))) for v in cells]
+        columns[name] = ["" if v is None or v != v else _stata_text(v, unit) for v in cells]
+    yield from map(list, zip(*columns.values(), strict=True))
+
+
+def _stata_text(value: Any, unit: str) -> str:
+    """Return a number as text, or the date that it is; what is outside of the calendar stays."""
+    try:
+        if unit == "c":
+            return str(datetime(1960, 1, 1) + timedelta(milliseconds=value))
+        if unit == "d":
+            return str(date(1960, 1, 1) + timedelta(days=int(value)))
+        if unit == "w":
+            years, weeks = divmod(int(value), 52)
+            return str(date(1960 + years, 1, 1) + timedelta(weeks=weeks))
+        if unit in _MONTHS:
+            years, months = divmod(_MONTHS[unit] * int(value), 12)
+            return str(date(1960 + years, 1 + months, 1))
+    except (OverflowError, ValueError):
+        pass
+    return _text(value)
 
 
 def _of_stata(path: str, **how: Any) -> Any:

@@ -14,7 +14,7 @@ from xml.etree.ElementTree import iterparse
 from cvxprivacy.errors import InputError
 from cvxprivacy.extras import required
 
-__all__ = ["Look", "look_of", "refuse_lost", "refuse_lost_of_ods"]
+__all__ = ["Look", "look_of", "refuse_lost", "refuse_lost_of_ods", "shows_numbers"]
 
 _STYLES = ("font", "fill", "border", "alignment", "number_format")
 _CELL = re.compile(rb"<(?:\w+:)?c\b([^>]*?)(?:/>|>(.*?)</(?:\w+:)?c>)", re.DOTALL)
@@ -24,6 +24,7 @@ _EMPTY = re.compile(rb'\bt="str"[^>]*>.*<(?:\w+:)?v\b', re.DOTALL)  # a stored t
 _WIDTHS = re.compile(rb"<(?:\w+:)?col\b([^>]*?)/?>")
 _BOOK = re.compile(r"xl/workbook\d*\.xml")
 _ATTRIBUTE = re.compile(rb'(\w+)="([^"]*)"')
+_LITERAL = re.compile(r'"[^"]*"|\\.|[_*].|\[[^\]]*\]|general|e[+-]', re.IGNORECASE)
 _PLAIN = "values alone, in one sheet: formats, formulas, comments and other sheets are not in it"
 _KEPT = (
     "values alone, in one sheet with its name, widths, number formats and the style of its header: "
@@ -131,6 +132,17 @@ def look_of(path: Path, sheet: str, rows: Sequence[int], columns: Sequence[int])
     return Look(
         sheet, None, [widths.get(column) for column in columns], header, formats, others, _KEPT
     )
+
+
+def shows_numbers(number_format: str) -> bool:
+    """Tell a number format of numbers from one of dates or times, whose codes are letters.
+
+    Examples
+    --------
+    >>> [shows_numbers(code) for code in ("General", "[Red]0.0E+00", "[$-411]e", "yyyy")]
+    [True, True, False, False]
+    """
+    return re.search("[A-Za-z]", _LITERAL.sub("", number_format)) is None
 
 
 def refuse_lost(path: Path, sheet: str) -> None:

@@ -14,15 +14,16 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import IO, Any
 
 from cvxprivacy.cli.framed import NAMES, Progress, ending_of, format_of
 from cvxprivacy.cli.memory_table import MemoryTable, plain
+from cvxprivacy.cli.number_formats import NumberFormat, number_format
 from cvxprivacy.errors import InputError
 from cvxprivacy.extras import pd, required
 from cvxprivacy.files import is_device, reachable
+from cvxprivacy.tables.periods import Periods
 
 __all__ = ["StatisticalTable"]
 
@@ -32,11 +33,6 @@ _READERS = {
 }  # fmt: skip
 _WIDTHS = {"int8": "Int8", "int16": "Int16", "int32": "Int32"}  # of Stata
 _RELEASES = {b"117": 13, b"118": 14, b"119": 15, b"\x73": 12, b"\x72": 10, b"\x71": 8}
-_EPOCH = {
-    "spss": datetime(1582, 10, 14),
-    "stata": datetime(1960, 1, 1),
-    "sas": datetime(1960, 1, 1),
-}
 
 
 class StatisticalTable(MemoryTable):
@@ -95,7 +91,15 @@ class StatisticalTable(MemoryTable):
         try:
             with Path(path).open("rb"):
                 pass
-            contents: tuple[Any, Any] = getattr(self.package, _READERS[ending])(path, **how)
+            read = getattr(self.package, _READERS[ending])
+            data, meta = read(path, **how)
+            letters = [name for name in meta.missing_user_values
+                       if meta.readstat_variable_types[name].startswith("int")]  # fmt: skip
+            if letters:  # after one, pyreadstat 1.3 reads the system's missing value as 0
+                present, _ = read(path, **{**how, "user_missing": False, "usecols": letters})
+                for name in letters:
+                    texts = data[name].map(lambda v: isinstance(v, str))
+                    data[name] = data[name].where(texts | present[name].notna(), float("nan"))
         except MemoryError:
             raise
         except Exception as error:  # the library has its own, and those of decoding
@@ -103,7 +107,7 @@ class StatisticalTable(MemoryTable):
             kind = NAMES[self.format]
             remedy = f"pass a file of {kind} that can be read; --encoding if its text has another"
             raise InputError("table", f"{path!r}: {reason}", remedy) from None
-        return contents
+        return data, meta
 
     # ---- cells, as they are counted ----------------------------------------------------------
 
@@ -148,26 +152,30 @@ class StatisticalTable(MemoryTable):
         kind = self.meta.readstat_variable_types.get(name)
         return () if kind == "string" else self.meta.missing_user_values.get(name, ())
 
+    def _format(self, name: str) -> NumberFormat:
+        """Return how a variable's numbers are shown; texts are what they look like."""
+        if self.meta.readstat_variable_types.get(name) == "string":
+            return NumberFormat(plain=True)
+        return number_format(self.format, str(self.meta.original_variable_types.get(name) or ""))
+
+    def _dates(self, name: str, cells: Sequence[Any], periods: Periods) -> Any:
+        """Return a column of dates, or of years; a format that does not show them is refused."""
+        self._format(name).check(self.path.name, name, periods)
+        return super()._dates(name, cells, periods)
+
     def _shown(self, name: str) -> Any:
         """Return what makes the numbers of a date or a time a date or a time, and floats short."""
-        if self.meta.readstat_variable_types.get(name) == "float":
-            import numpy as np
-
-            return lambda v: float(str(np.float32(v))) if isinstance(v, float) else v
-        unit = _unit_of(self.format, str(self.meta.original_variable_types.get(name) or ""))
-        letters = self._letters(name)
-        if unit is None:
-            return lambda value: None if value in letters else value
+        single = self.meta.readstat_variable_types.get(name) == "float"
+        letters, form = self._letters(name), self._format(name)
 
         def shown(value: Any) -> Any:
-            """Return the moment that a number of units since the epoch is."""
             if value is None or isinstance(value, str):
                 return None if value in letters else value
-            try:
-                moment = _EPOCH[self.format] + value * unit[0]
-            except OverflowError:
-                return value
-            return moment.date() if unit[1] is date else moment
+            if single and form.date_of is None:
+                import numpy as np
+
+                return float(str(np.float32(value)))
+            return form.cell(value)
 
         return shown
 
@@ -183,7 +191,10 @@ class StatisticalTable(MemoryTable):
             string = self.meta.readstat_variable_types[name] == "string"
             text = string or any(isinstance(v, str) for v in column)
             changed += [name] if text and not string else []
-            cells = ["" if v is None else str(v) for v in column] if text else column
+            cells: Any = column
+            if text:  # a number that is a date stands among texts as that date
+                shown = map(plain, map(self._shown(name), column))
+                cells = ["" if v is None else str(v) for v in shown]
             data[name] = _column(cells, "object" if text else "float64")
         metadata = _metadata(self.meta, changed, self.dropped)
         ready = data.assign(**{
@@ -307,22 +318,6 @@ def _same(one: Any, other: Any) -> bool:
     if gone or empty:
         return gone and empty
     return bool(one == other) and isinstance(one, str) == isinstance(other, str)
-
-
-def _unit_of(kind: str, shown: str) -> tuple[timedelta, type] | None:
-    """Return what a unit of a variable that is shown so is, and what it makes; None for numbers."""
-    name = shown.upper().lstrip("%")
-    if kind == "stata":
-        if name.startswith(("TC", "-TC")):
-            return timedelta(milliseconds=1), datetime
-        return (timedelta(days=1), date) if name.startswith(("TD", "-TD")) else None
-    if name.startswith(("DATETIME", "YMDHMS", "E8601DT")):
-        return timedelta(seconds=1), datetime
-    letters = name.rstrip("0123456789.")
-    if letters in ("DATE", "ADATE", "EDATE", "SDATE", "JDATE", "DDMMYY", "MMDDYY", "YYMMDD",
-                   "E8601DA"):  # fmt: skip
-        return timedelta(days=1) if kind == "sas" else timedelta(seconds=1), date
-    return None
 
 
 def _metadata(

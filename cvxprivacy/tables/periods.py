@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
+from decimal import Decimal
 from typing import Any
 
 from cvxprivacy.errors import InputError
@@ -159,8 +160,8 @@ class Periods:
         """Return the number of the month of a date."""
         if isinstance(value, date):
             return 12 * value.year + value.month - 1
-        text = value
-        if isinstance(value, int | float) and _FIRST <= value < 10_000 and value == int(value):
+        text, number = value, isinstance(value, int | float | Decimal)
+        if number and _FIRST <= value < 10_000 and value == int(value):
             text = str(int(value))
         match = _ISO.fullmatch(text) if isinstance(text, str) else None
         if match is None:

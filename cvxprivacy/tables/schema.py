@@ -367,7 +367,7 @@ def _check_dates(
             raise InputError("bins", problem, "mend them, or make them missing", value=name)
         return
     try:
-        if dtype.is_nested() or dtype == nw.Boolean:
+        if dtype.is_nested() or dtype.is_temporal() or dtype == nw.Boolean:
             raise InputError("bins", f"it is {dtype}", "convert it to dates")
         periods.check(value_counts(lazy, name))
     except InputError as error:

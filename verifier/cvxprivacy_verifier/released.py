@@ -27,6 +27,7 @@ __all__ = ["Recount", "recounted"]
 BITS = 4096  # of a ball that is to tell a sum from zero; one that it cannot tell is taken for zero
 _W, _X, _Y = range(3)  # places in a cell
 _UNITS = {"month": 1, "quarter": 3, "year": 12, "decade": 120}  # months
+_DATE = re.compile(r"[0-9]{1,8}([-/.][0-9]+){0,2}([T ]\s*[0-9].*)?", re.DOTALL)
 NEAR = 1e-9  # what a figure of the report may be off: it is a sum of floats
 
 Rows = Callable[[str, Mapping[str, Any]], Iterator[list[str]]]
@@ -299,7 +300,11 @@ def _reader(name: str, coding: Mapping[str, Any]) -> Callable[[str, bool], Any]:
             digits = re.findall("[0-9]+", re.sub("[.]0+$", "", cell.strip()))
             if order == "yearmonthday":
                 order, digits = "year-month", [cell.strip()[:4], cell.strip()[4:6]]
-            parts = dict(zip(re.split("[-/.]", order), map(int, digits), strict=False))
+            texts = dict(zip(re.split("[-/.]", order), digits, strict=False))
+            precise = months >= _UNITS["year"] or "month" in texts
+            if not _DATE.fullmatch(cell.strip()) or len(texts["year"]) != 4 or not precise:
+                raise ValueError(f"{cell!r} of {name!r} does not tell its {unit}")
+            parts = {part: int(text) for part, text in texts.items()}
             return (12 * parts["year"] + parts.get("month", 1) - 1) // months
         match = re.fullmatch("([0-9]{4})(?:-([0-9]{2})|-Q([1-4])|-([0-9]{4,5}))?", cell)
         year, month, quarter, last = (int(n or 0) for n in (match.groups() if match else [0] * 4))
