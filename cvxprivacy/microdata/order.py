@@ -1,0 +1,386 @@
+"""Whether the order of records tells of a protected column: tests of exchangeability.
+
+A release copies records in their order.  Where a table was sorted by its key, the neighbours of a
+record tell its true key, whatever was released in its place; and a running number or a time stamp
+that is copied gives the order back after a shuffle.  If an order has nothing to do with a column,
+each arrangement of the column's values along it is equally probable.  Three counts test that:
+
+* in how many of the pairs of records that are ℓ apart both have the same value, for ℓ up to 400
+  (for ℓ = 1 the complement of the runs of Wald and Wolfowitz 1940; of several categories Barton and
+  David 1957, *Biometrika* 44).  Mean and variance are those of all arrangements; the tail is
+  Chernoff's bound for a binomial law with this mean and variance, on both sides;
+* χ² of the values in up to 64 blocks of equal length;
+* whether the values first stand in the order of their numbers, whose probability is exact.
+
+Each p-value is multiplied by the number of tests (Bonferroni).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaincc
+
+from cvxprivacy.extras import nw
+from cvxprivacy.microdata.sample import FEW, PARTS, Codes, Sample, parts_of
+from cvxprivacy.tables.engines import as_narwhals, python_values
+from cvxprivacy.tables.schema import TableSchema
+from cvxprivacy.text import cells
+
+__all__ = ["LEVEL", "Finding", "OrderTest"]
+
+LEVEL = 1e-3  # probability that any test is wrong where no order tells anything
+LAGS = 400  # distances of records that are compared: a year of days is among them
+BLOCKS = 64  # at most, of 50 records at least
+BLOCK = 50
+EXPECTED = 10  # records of a value in each block; rarer values are counted together
+WINDOW = 1 << 10  # records that follow each other
+WINDOWS = 64  # which are looked at in a table of more records than they hold
+ALONG = 0.9  # share of neighbours that ascend, from which a column follows the order of the file
+MOSTLY = 0.5  # of what chance leaves open, from which an order undoes what was changed
+
+
+@dataclass(frozen=True)
+class Finding:
+    """An order that tells of a protected column.
+
+    Attributes
+    ----------
+    by : str
+        The copied column that gives the order; empty for the order of the file.
+    about : str
+        The protected column; of a column with the order of the file all that this tells of.
+    kind : {"neighbours", "blocks", "numbering"}
+        What is unlike a random order.
+    lag : int
+        How far apart the records are that are compared.
+    agreement, chance : float
+        In which share of their pairs both have the same value, and would by chance.
+    p : float
+        Probability of as much by chance, times the number of tests.
+    follows : bool
+        Whether the column has the order of the file.
+    """
+
+    by: str
+    about: str
+    kind: str
+    lag: int
+    agreement: float
+    chance: float
+    p: float
+    follows: bool = False
+
+    @property
+    def undoes(self) -> bool:
+        """Whether an order that ``--shuffle`` does not remove tells most of the column."""
+        share = (self.agreement - self.chance) / max(1 - self.chance, 1e-12)
+        return bool(self.by) and (self.follows or share > MOSTLY)
+
+    def __str__(self) -> str:
+        """What tells of what, and by which figures."""
+        if self.follows:
+            return f"{self.by} has the order of the file, and so tells of {self.about}"
+        order = f"the order of {self.by}" if self.by else "the order of records"
+        far = "next to each other" if self.lag == 1 else f"{self.lag} apart"
+        figures = {
+            "neighbours": "",
+            "blocks": "its shares change along the way, and ",
+            "numbering": "its values first stand in the order of their numbers, and ",
+        }[self.kind]
+        return (
+            f"{order} tells of {self.about}: {figures}records {far} have the same in "
+            f"{self.agreement:.1%} of the pairs, where chance makes {self.chance:.1%}"
+        )
+
+
+@dataclass(frozen=True)
+class OrderTest:
+    """What the orders that a release copies tell of its key and of the confidential columns.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+        Those at a level of 1/1000 of all tests together.
+    tests : int
+        Orders times columns that were tested.
+    records : int
+        That were looked at.
+    shuffled : bool
+        Whether the released records are in a secret random order.
+    measured : bool
+        Whether copied columns were looked at, too.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> people = pd.DataFrame({"number": range(80), "town": ["a"] * 40 + ["b"] * 40,
+    ...                        "ill": list("nynnyyny") * 10})
+    >>> schema = TableSchema(key=("town",), sensitive=("ill",))
+    >>> [(one.by, one.about) for one in OrderTest.of(people, schema).findings]
+    [('', 'town'), ('number', 'town')]
+    """
+
+    findings: tuple[Finding, ...]
+    tests: int
+    records: int
+    shuffled: bool = False
+    measured: bool = True
+
+    @classmethod
+    def of(
+        cls,
+        frame: Any,
+        schema: TableSchema,
+        *,
+        dropped: Sequence[str] = (),
+        shuffled: bool = False,
+        measured: bool = True,
+    ) -> OrderTest:
+        """Test the order of a table, and those of copied columns with few records to a value.
+
+        Parameters
+        ----------
+        frame : frame of any kind
+            The table, in the order of its file.
+        schema : TableSchema
+        dropped : sequence of str
+            Columns that are not released.
+        shuffled, measured : bool
+            As of the class.
+        """
+        sample = Sample(_windows(schema.counted_records(frame)), schema)
+        targets = {name: _target(sample, name) for name in (*schema.key, *schema.sensitive)}
+        names = [name for name in sample.copied if name not in dropped] if measured else []
+        orders = {name: ranks for name in names if (ranks := _ranks(sample, name)) is not None}
+        tests = len(targets) * (1 + len(orders))
+        of_file = _findings("", targets, None, tests)
+        findings = list(of_file)
+        for name, ranks in orders.items():
+            if _along(ranks):
+                about = cells([one.about for one in of_file])
+                findings += [replace(one, by=name, about=about, follows=True)
+                             for one in of_file[:1]]  # fmt: skip
+            else:  # among equal values in an order of its own, and not in that of the file
+                chance = np.random.default_rng(0).random(len(ranks))
+                findings += _findings(name, targets, np.lexsort((chance, ranks)), tests)
+        return cls(tuple(findings), tests, sample.records, shuffled, measured)
+
+    @property
+    def remaining(self) -> list[Finding]:
+        """What the released table still tells by an order."""
+        return [one for one in self.findings if one.by or not self.shuffled]
+
+    @property
+    def refusals(self) -> list[str]:
+        """Why the table must not be released: a sentence for each order that undoes it."""
+        lines = []
+        for by in dict.fromkeys(one.by for one in self.remaining):
+            of_it = [one for one in self.remaining if one.by == by]
+            about = cells(list(dict.fromkeys(one.about for one in of_it)))
+            if not by:
+                lines.append(f"the order of records tells of {about}: release it with --shuffle")
+            elif any(one.undoes for one in of_it):
+                about = cells(list(dict.fromkeys(one.about for one in of_it if one.undoes)))
+                lines.append(f"the order of {by}, which is copied, tells of {about}: drop or "
+                             "coarsen it")  # fmt: skip
+        return lines
+
+    @property
+    def lines(self) -> list[str]:
+        """What is to be said on the terminal."""
+        figures = {one: f"= {one.p:.1g}" if one.p > 1e-12 else "< 1e-12" for one in self.remaining}
+        lines = [f"{one} (p {p}, corrected for {self.tests} tests)" for one, p in figures.items()]
+        lines += [f"to be mended: {line}" for line in self.refusals]
+        if self.shuffled:
+            lines.append("the records are released in a secret random order")
+        if self.shuffled and not self.measured:
+            lines.append("the orders that copied columns give were not looked at: a running number "
+                         "or a time stamp undoes a shuffle")  # fmt: skip
+        return lines
+
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON holds it."""
+        return {
+            "findings": [
+                {**asdict(one), "undoes": one.undoes, "words": str(one)} for one in self.findings
+            ],
+            "tests": self.tests,
+            "level": LEVEL,
+            "records": self.records,
+            "shuffled": self.shuffled,
+            "measured": self.measured,
+            "refusals": self.refusals,
+        }
+
+
+# ---- the records that are looked at, and their orders ------------------------------------
+
+
+def _windows(frame: Any) -> nw.DataFrame[Any]:
+    """Return the records of a table in its order; of a large one those of 64 stretches of it."""
+    table, most = as_narwhals(frame), WINDOW * WINDOWS
+    if isinstance(table, nw.DataFrame):
+        records = len(table)
+        if records <= most:
+            return table
+        starts = np.linspace(0, records - WINDOW, WINDOWS).astype(int)
+        return table[(starts[:, None] + np.arange(WINDOW)).ravel().tolist()]
+    native: Any = nw.to_native(table)
+    records = int(table.select(nw.len().alias("records")).collect()["records"][0])
+    if records <= most or not table.implementation.is_duckdb():
+        return table.collect()
+    import pyarrow as pa
+
+    starts = np.linspace(0, records - WINDOW, WINDOWS).astype(int).tolist()
+    reader, first = native.to_arrow_reader(WINDOW * WINDOWS), 0
+    parts = [pa.Table.from_batches([], reader.schema)]
+    for batch in reader:
+        last = first + len(batch)
+        for start in starts:
+            low, high = max(start, first), min(start + WINDOW, last)
+            parts += [pa.Table.from_batches([batch.slice(low - first, high - low)])
+                      ] * (low < high)  # fmt: skip
+        first = last
+    return nw.from_native(pa.concat_tables(parts), eager_only=True)
+
+
+def _target(sample: Sample, name: str) -> Codes:
+    """Return the letters of a column in their natural order; many numbers in intervals."""
+    letters = sample.schema.letters(sample.frame, (name,))
+    numeric = all(isinstance(v, int | float) and not isinstance(v, bool) for v in letters)
+    if numeric and len({*letters}) > PARTS:
+        return parts_of(np.array(letters, float))
+    return _numbered(letters)
+
+
+def _numbered(values: Sequence[Any]) -> Codes:
+    """Number values in their natural order."""
+    rank = {value: i for i, value in enumerate(sorted(dict.fromkeys(values), key=_natural))}
+    return np.array([rank[value] for value in values], np.int64)
+
+
+def _natural(value: Any) -> tuple[bool, bool, float, str]:
+    """Return what sorts numbers, texts (digits in them count as numbers), missing values."""
+    number = isinstance(value, int | float)
+    text = "" if number else re.sub("[0-9]+", lambda digits: digits[0].zfill(20), str(value))
+    return value is None, not number, float(value) if number else 0.0, text
+
+
+def _ranks(sample: Sample, name: str) -> Codes | None:
+    """Return the ranks of a copied column; None where many records share each of its values."""
+    column = sample.column(name)
+    if column.codes is None or FEW * column.values <= sample.records:
+        return None
+    if column.numbers is not None:
+        ranks: Codes = np.unique(column.numbers, return_inverse=True)[1]
+        return ranks
+    return _numbered(python_values(sample.frame[name]))
+
+
+def _along(ranks: Codes) -> bool:
+    """Tell whether nearly all records have a greater value than the one before, or a lower one."""
+    steps = np.diff(ranks)
+    return bool(max((steps > 0).mean(), (steps < 0).mean(), 0.0) > ALONG) if len(steps) else False
+
+
+# ---- tests of one order ------------------------------------------------------------------
+
+
+def _findings(by: str, targets: dict[str, Codes], order: Codes | None, tests: int) -> list[Finding]:
+    """Return what an order tells of each column, by the least p-value of its counts."""
+    findings = []
+    for about, codes in targets.items():
+        along = codes if order is None else codes[order]
+        if len(along) < 2 or along.min() == along.max():
+            continue
+        lags = LAGS if order is None else 1
+        agreement, chance, tails = _lagged(along, min(lags, len(along) // 4 or 1))
+        far = int(tails[1:].argmin()) + 1 if len(tails) > 1 else 0
+        found = min(
+            (float(tails[0]), "neighbours", 0),
+            (float(tails[far]) * max(len(tails) - 1, 1), "neighbours", far),
+            (_of_blocks(along), "blocks", 0),
+            (_of_numbering(along), "numbering", 0),
+        )
+        p = min(1.0, 4 * tests * found[0])
+        if p < LEVEL:
+            figures = float(agreement[found[2]]), chance
+            findings.append(Finding(by, about, found[1], found[2] + 1, *figures, p))
+    return findings
+
+
+def _lagged(codes: Codes, lags: int) -> tuple[npt.NDArray[Any], float, npt.NDArray[Any]]:
+    """Return shares of equal pairs at each distance, that of all pairs, and p-values.
+
+    Of the n - l pairs (i, i + l) that share a record n - 2 l are pairs of pairs, if that is
+    positive; under a random arrangement the chances that two, three and two times two records are
+    equal follow from how often each value is there.
+    """
+    n, lag = len(codes), np.arange(1, lags + 1)
+    small = codes.astype(np.int32)
+    equal = np.array([np.count_nonzero(small[k:] == small[:-k]) for k in lag], float)
+    sizes = np.bincount(codes).astype(float)
+    two, three, four = (_falling(sizes, k).sum() / _falling(np.float64(n), k) for k in (2, 3, 4))
+    if n < 4:
+        return equal / (n - lag), two, np.ones(lags)
+    twice = _falling(sizes, 2)
+    pairs = twice.sum() ** 2 - (twice**2).sum()
+    four += pairs / _falling(np.float64(n), 4)
+    m, shared = n - lag, np.maximum(n - 2 * lag, 0)
+    variance = m * two + 2 * shared * three + (m * (m - 1) - 2 * shared) * four - (m * two) ** 2
+    effective = m * np.minimum(m * two * (1 - two) / np.maximum(variance, 1e-300), 1.0)
+    share = equal / m
+    with np.errstate(divide="ignore", invalid="ignore"):
+        kl = np.where(share > 0, share * np.log(share / two), 0.0)
+        kl = kl + np.where(share < 1, (1 - share) * np.log((1 - share) / (1 - two)), 0.0)
+    return share, float(two), np.minimum(2 * np.exp(-effective * kl), 1.0)
+
+
+def _falling(n: Any, factors: int) -> Any:
+    """Return n (n - 1) … of so many factors, at least 0."""
+    return math.prod(np.maximum(n - k, 0.0) for k in range(factors))
+
+
+def _of_blocks(codes: Codes) -> float:
+    """Return the p-value of χ² of values by blocks of the order; rare values are one."""
+    n = len(codes)
+    blocks = min(BLOCKS, n // BLOCK)
+    if blocks < 2:
+        return 1.0
+    sizes = np.bincount(codes)
+    often = sizes >= EXPECTED * blocks
+    place = np.where(often, np.cumsum(often), 0)[codes]
+    values, place = np.unique(place, return_inverse=True)
+    sizes = np.bincount(place)
+    if sizes.min() < EXPECTED * blocks:  # the rare ones together are few, too
+        place = np.where(place == sizes.argmin(), sizes.argmax(), place)
+        values, place = np.unique(place, return_inverse=True)
+    if len(values) < 2:
+        return 1.0
+    block = np.arange(n) * blocks // n
+    table = np.bincount(block * len(values) + place, minlength=blocks * len(values))
+    table = table.reshape(blocks, len(values)).astype(float)
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / n
+    statistic = ((table - expected) ** 2 / expected).sum()
+    return float(gammaincc((blocks - 1) * (len(values) - 1) / 2, statistic / 2))
+
+
+def _of_numbering(codes: Codes) -> float:
+    """Return how probable it is that values first stand in the order of their numbers, if they do.
+
+    Frequent values come first more often: the chance of an order is the product of the share of
+    each value among those that are still to come.  The reverse order counts, too.
+    """
+    _, first, sizes = np.unique(codes, return_index=True, return_counts=True)
+    steps = np.diff(first)
+    if not ((steps > 0).all() or (steps < 0).all()):
+        return 1.0
+    ahead, behind = np.cumsum(sizes[::-1])[::-1], np.cumsum(sizes)
+    return float(min(1.0, np.prod(sizes / ahead) + np.prod(sizes / behind)))
