@@ -295,8 +295,10 @@ def apply(
 
         kept, facts, lines = mended(kept, opened, criterion, seed, row_id, draw, units)
         unchecked = [DECIDED]
-    hidden = tuple(name for name in kept.schema.sensitive if name in opened.header)
-    seen = TableSchema(kept.schema.key, hidden, missing="level")  # its values, as they are
+    schema = kept.schema
+    assert schema is not None
+    hidden = tuple(name for name in schema.sensitive if name in opened.header)
+    seen = TableSchema(schema.key, hidden, missing="level")  # its values, as they are
     order = OrderTest.of(opened.frame(seen.columns), seen, shuffled=shuffle, measured=False)
     house = House.of({"out": out}, table, always=shuffle)
     if shuffle:

@@ -9,17 +9,20 @@ each arrangement of the column's values along it is equally probable.  Three cou
   (for ℓ = 1 the complement of the runs of Wald and Wolfowitz 1940; of several categories Barton and
   David 1957, *Biometrika* 44).  Mean and variance are those of all arrangements; the tail is
   Chernoff's bound for a binomial law with this mean and variance, on both sides;
-* χ² of the values in up to 64 blocks of equal length;
-* whether the values first stand in the order of their numbers, whose probability is exact.
+* χ² of the values in up to 64 blocks of equal length.
 
-Each p-value is multiplied by the number of tests (Bonferroni).
+Each p-value is multiplied by the number of tests (Bonferroni), and judged at 1/1000.  A further
+test is of codes 0, 1, 2, …: programs that number values as they come make code 0 the true key of
+the first record.  The chance that codes first stand in their order is exact; it is not small where
+they are few, and so judged at 1/20: the remedy, ``--shuffle``, costs nothing.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -29,6 +32,7 @@ from scipy.special import gammaincc
 
 from cvxprivacy.extras import nw
 from cvxprivacy.microdata.sample import FEW, PARTS, Codes, Sample, parts_of
+from cvxprivacy.microdata.untouched import first
 from cvxprivacy.tables.engines import as_narwhals, python_values
 from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.text import cells
@@ -36,6 +40,7 @@ from cvxprivacy.text import cells
 __all__ = ["LEVEL", "Finding", "OrderTest"]
 
 LEVEL = 1e-3  # probability that any test is wrong where no order tells anything
+NUMBERED = 0.05  # the same of the numbering of codes
 LAGS = 400  # distances of records that are compared: a year of days is among them
 BLOCKS = 64  # at most, of 50 records at least
 BLOCK = 50
@@ -89,11 +94,12 @@ class Finding:
             return f"{self.by} has the order of the file, and so tells of {self.about}"
         order = f"the order of {self.by}" if self.by else "the order of records"
         far = "next to each other" if self.lag == 1 else f"{self.lag} apart"
-        figures = {
-            "neighbours": "",
-            "blocks": "its shares change along the way, and ",
-            "numbering": "its values first stand in the order of their numbers, and ",
-        }[self.kind]
+        if self.kind == "numbering":
+            return (
+                f"the codes of {self.about} are numbered as they first stand: the lowest is that "
+                "of the first record"
+            )
+        figures = "its shares change along the way, and " * (self.kind == "blocks")
         return (
             f"{order} tells of {self.about}: {figures}records {far} have the same in "
             f"{self.agreement:.1%} of the pairs, where chance makes {self.chance:.1%}"
@@ -107,7 +113,7 @@ class OrderTest:
     Attributes
     ----------
     findings : tuple of Finding
-        Those at a level of 1/1000 of all tests together.
+        Those at a level of 1/1000 of all tests together, and of 1/20 of the numbering of codes.
     tests : int
         Orders times columns that were tested.
     records : int
@@ -156,12 +162,14 @@ class OrderTest:
             As of the class.
         """
         sample = Sample(_windows(schema.counted_records(frame)), schema)
-        targets = {name: _target(sample, name) for name in (*schema.key, *schema.sensitive)}
+        protected = (*schema.key, *schema.sensitive)
+        letters = {name: schema.letters(sample.frame, (name,)) for name in protected}
+        targets = {name: _target(values) for name, values in letters.items()}
         names = [name for name in sample.copied if name not in dropped] if measured else []
         orders = {name: ranks for name in names if (ranks := _ranks(sample, name)) is not None}
         tests = len(targets) * (1 + len(orders))
         of_file = _findings("", targets, None, tests)
-        findings = list(of_file)
+        findings = [*of_file, *_numberings(letters)]
         for name, ranks in orders.items():
             if _along(ranks):
                 about = cells([one.about for one in of_file])
@@ -174,30 +182,39 @@ class OrderTest:
 
     @property
     def remaining(self) -> list[Finding]:
-        """What the released table still tells by an order."""
-        return [one for one in self.findings if one.by or not self.shuffled]
+        """What undoes the release that is made: the order of its records, or of a copied column."""
+        return [one for one in self.findings if one.undoes or not (one.by or self.shuffled)]
+
+    @property
+    def hints(self) -> str:
+        """Which other copied columns tell something by their order, and of what; may be empty."""
+        about: dict[str, list[str]] = {}
+        for one in self.findings:
+            if one.by and not one.undoes:
+                about.setdefault(one.by, []).append(one.about)
+        listed = [f"{by} (of {cells(names)})" for by, names in about.items()]
+        return f"copied columns whose order tells a little: {first(listed)}" if listed else ""
 
     @property
     def refusals(self) -> list[str]:
         """Why the table must not be released: a sentence for each order that undoes it."""
-        lines = []
-        for by in dict.fromkeys(one.by for one in self.remaining):
-            of_it = [one for one in self.remaining if one.by == by]
-            about = cells(list(dict.fromkeys(one.about for one in of_it)))
-            if not by:
-                lines.append(f"the order of records tells of {about}: release it with --shuffle")
-            elif any(one.undoes for one in of_it):
-                about = cells(list(dict.fromkeys(one.about for one in of_it if one.undoes)))
-                lines.append(f"the order of {by}, which is copied, tells of {about}: drop or "
-                             "coarsen it")  # fmt: skip
-        return lines
+        about: dict[str, list[str]] = {}
+        for one in self.remaining:
+            about.setdefault(one.by, []).append(one.about)
+        return [
+            f"the order of {by}, which is copied, tells of {cells(names)}: drop or coarsen it"
+            if by
+            else f"the order of records tells of {cells(names)}: release it with --shuffle"
+            for by, names in about.items()
+        ]
 
     @property
     def lines(self) -> list[str]:
         """What is to be said on the terminal."""
         figures = {one: f"= {one.p:.1g}" if one.p > 1e-12 else "< 1e-12" for one in self.remaining}
         lines = [f"{one} (p {p}, corrected for {self.tests} tests)" for one, p in figures.items()]
-        lines += [f"to be mended: {line}" for line in self.refusals]
+        lines += [f"not to be published so: {line}" for line in self.refusals]
+        lines += [self.hints] if self.hints else []
         if self.shuffled:
             lines.append("the records are released in a secret random order")
         if self.shuffled and not self.measured:
@@ -212,7 +229,7 @@ class OrderTest:
                 {**asdict(one), "undoes": one.undoes, "words": str(one)} for one in self.findings
             ],
             "tests": self.tests,
-            "level": LEVEL,
+            "levels": {"order": LEVEL, "numbering": NUMBERED},
             "records": self.records,
             "shuffled": self.shuffled,
             "measured": self.measured,
@@ -251,13 +268,16 @@ def _windows(frame: Any) -> nw.DataFrame[Any]:
     return nw.from_native(pa.concat_tables(parts), eager_only=True)
 
 
-def _target(sample: Sample, name: str) -> Codes:
+def _target(letters: Sequence[Any]) -> Codes:
     """Return the letters of a column in their natural order; many numbers in intervals."""
-    letters = sample.schema.letters(sample.frame, (name,))
-    numeric = all(isinstance(v, int | float) and not isinstance(v, bool) for v in letters)
-    if numeric and len({*letters}) > PARTS:
+    if _are_numbers(letters) and len({*letters}) > PARTS:
         return parts_of(np.array(letters, float))
     return _numbered(letters)
+
+
+def _are_numbers(values: Iterable[Any]) -> bool:
+    kinds = {type(value) for value in values} - {type(None)}
+    return all(issubclass(kind, int | float) and kind is not bool for kind in kinds)
 
 
 def _numbered(values: Sequence[Any]) -> Codes:
@@ -298,7 +318,7 @@ def _findings(by: str, targets: dict[str, Codes], order: Codes | None, tests: in
     findings = []
     for about, codes in targets.items():
         along = codes if order is None else codes[order]
-        if len(along) < 2 or along.min() == along.max():
+        if len(along) < 4 or along.min() == along.max():
             continue
         lags = LAGS if order is None else 1
         agreement, chance, tails = _lagged(along, min(lags, len(along) // 4 or 1))
@@ -307,9 +327,8 @@ def _findings(by: str, targets: dict[str, Codes], order: Codes | None, tests: in
             (float(tails[0]), "neighbours", 0),
             (float(tails[far]) * max(len(tails) - 1, 1), "neighbours", far),
             (_of_blocks(along), "blocks", 0),
-            (_of_numbering(along), "numbering", 0),
         )
-        p = min(1.0, 4 * tests * found[0])
+        p = min(1.0, 3 * tests * found[0])
         if p < LEVEL:
             figures = float(agreement[found[2]]), chance
             findings.append(Finding(by, about, found[1], found[2] + 1, *figures, p))
@@ -328,8 +347,6 @@ def _lagged(codes: Codes, lags: int) -> tuple[npt.NDArray[Any], float, npt.NDArr
     equal = np.array([np.count_nonzero(small[k:] == small[:-k]) for k in lag], float)
     sizes = np.bincount(codes).astype(float)
     two, three, four = (_falling(sizes, k).sum() / _falling(np.float64(n), k) for k in (2, 3, 4))
-    if n < 4:
-        return equal / (n - lag), two, np.ones(lags)
     twice = _falling(sizes, 2)
     pairs = twice.sum() ** 2 - (twice**2).sum()
     four += pairs / _falling(np.float64(n), 4)
@@ -372,15 +389,20 @@ def _of_blocks(codes: Codes) -> float:
     return float(gammaincc((blocks - 1) * (len(values) - 1) / 2, statistic / 2))
 
 
-def _of_numbering(codes: Codes) -> float:
-    """Return how probable it is that values first stand in the order of their numbers, if they do.
+def _numberings(letters: Mapping[str, Sequence[Any]]) -> list[Finding]:
+    """Return the columns whose codes, 0, 1, … or 1, 2, …, first stand in this order.
 
     Frequent values come first more often: the chance of an order is the product of the share of
-    each value among those that are still to come.  The reverse order counts, too.
+    each value among those that are still to come.
     """
-    _, first, sizes = np.unique(codes, return_index=True, return_counts=True)
-    steps = np.diff(first)
-    if not ((steps > 0).all() or (steps < 0).all()):
-        return 1.0
-    ahead, behind = np.cumsum(sizes[::-1])[::-1], np.cumsum(sizes)
-    return float(min(1.0, np.prod(sizes / ahead) + np.prod(sizes / behind)))
+    findings = []
+    for name, values in letters.items():
+        sizes = Counter(value for value in values if value is not None)  # as they first stand
+        codes = list(sizes)
+        if not codes or not _are_numbers(codes) or codes[0] not in (0, 1):
+            continue
+        left = np.cumsum([*sizes.values()][::-1])[::-1]
+        p = min(1.0, float(np.prod([*sizes.values()] / left)) * len(letters))
+        if codes == [codes[0] + i for i in range(len(codes))] and p < NUMBERED:
+            findings.append(Finding("", name, "numbering", 1, 0.0, 0.0, p))
+    return findings

@@ -17,7 +17,6 @@ from cvxprivacy_verifier.wording import many
 
 if TYPE_CHECKING:
     from cvxprivacy.microdata.audit import Audit
-    from cvxprivacy.microdata.order import OrderTest
     from cvxprivacy.results.solution import Solution
 
 __all__ = [
@@ -83,13 +82,13 @@ def _number(value: Any) -> float | None:
 
 
 def release_verdict(
-    document: Mapping[str, Any], checks: Sequence[Check], counted: bool, order: OrderTest
+    document: Mapping[str, Any], checks: Sequence[Check], counted: bool
 ) -> dict[str, Any]:
     """Return whether a release may go out, in words; None where nothing was drawn."""
     broken = [check.sentence for check in checks if check.refuses]
     if document["status"] not in ("certified", "loose"):
         broken.append(f"nothing is proved of it (status {document['status']})")
-    broken += order.refusals if document["released"] else []
+    broken += document["order"]["refusals"] if document["released"] else []
     if broken:
         return _refusal(broken)
     if not document["released"]:

@@ -116,7 +116,7 @@ def release_facts(
         **({"The trade-off": why} if curve is None else {}),
     }
     balanced = document.get("draw") == "balanced"
-    verdict = release_verdict(document, checks, drawn.audit is not None, order)
+    verdict = release_verdict(document, checks, drawn.audit is not None)
     changes = guard.kept(document.get("distortion_words") or [], numbers=False)
     if not document["released"] or sequel is not None:
         changes = [f"{line} (expected of the randomisation)" for line in changes]

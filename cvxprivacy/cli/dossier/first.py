@@ -176,14 +176,18 @@ def of_release(
 
 
 def of_order(order: OrderTest) -> list[tuple[str, str]]:
-    """Return what the order of records tells, and the order that a copied column gives."""
+    """Return what the order of records tells, and the orders that copied columns give."""
     lines = []
     for one in order.remaining:
-        words, cure = str(one), "release it with --shuffle, which makes the order a secret"
-        if one.by:
-            cure = f"a secret order does not help while {one.by} is copied: drop or coarsen it"
-        meaning = f"Who sees the neighbours of a record may guess its true {one.about}: {cure}."
-        lines.append((f"{words[0].upper()}{words[1:]}.", meaning))
+        cure = f"without {one.by} there is no such order"
+        if not one.by:
+            cure = "--shuffle releases the records in a secret order"
+        words = str(one)
+        lines.append((f"{words[0].upper()}{words[1:]}.", "Who sees the neighbours of a record may "
+                      f"guess its true {one.about}; {cure}."))  # fmt: skip
+    if hints := order.hints:
+        lines.append((f"{hints[0].upper()}{hints[1:]}.", "Records with nearly the same value of "
+                      "such a column are alike more often than by chance."))  # fmt: skip
     return lines
 
 

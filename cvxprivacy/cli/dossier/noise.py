@@ -79,8 +79,8 @@ def noise_facts(
     guard = Guard([], schema.columns)  # its text speaks of columns and measures alone
     w, x = cells(list(schema.sensitive)), cells(list(schema.key))
     check, share = _budget(frame, problem, solution, released), problem.budget / len(schema.key)
-    document = {"status": solution.status, "released": released or {}}
-    verdict = release_verdict(document, [check], released is not None, order)
+    document = {"status": solution.status, "released": released, "order": order.document()}
+    verdict = release_verdict(document, [check], released is not None)
     if verdict["may_be_released"]:
         verdict["words"] += (
             " What it tells is known as far as averages, variances and correlations go, and no "
