@@ -47,7 +47,7 @@ BLOCK = 50
 EXPECTED = 10  # records of a value in each block; rarer values are counted together
 WINDOW = 1 << 10  # records that follow each other
 WINDOWS = 64  # which are looked at in a table of more records than they hold
-ALONG = 0.9  # share of neighbours that ascend, from which a column follows the order of the file
+NEAR = 1 / 30  # of the records, apart on average: a tenth of what a random order makes
 MOSTLY = 0.5  # of what chance leaves open, from which an order undoes what was changed
 
 
@@ -91,7 +91,9 @@ class Finding:
     def __str__(self) -> str:
         """What tells of what, and by which figures."""
         if self.follows:
-            return f"{self.by} has the order of the file, and so tells of {self.about}"
+            return (
+                f"{self.by}, which is copied, has the order of the file and tells of {self.about}"
+            )
         order = f"the order of {self.by}" if self.by else "the order of records"
         far = "next to each other" if self.lag == 1 else f"{self.lag} apart"
         if self.kind == "numbering":
@@ -168,16 +170,17 @@ class OrderTest:
         names = [name for name in sample.copied if name not in dropped] if measured else []
         orders = {name: ranks for name in names if (ranks := _ranks(sample, name)) is not None}
         tests = len(targets) * (1 + len(orders))
-        of_file = _findings("", targets, None, tests)
-        findings = [*of_file, *_numberings(letters)]
+        place = np.arange(sample.records)
+        findings = [*_findings("", targets, place, tests, LAGS), *_numberings(letters)]
         for name, ranks in orders.items():
-            if _along(ranks):
-                about = cells([one.about for one in of_file])
-                findings += [replace(one, by=name, about=about, follows=True)
-                             for one in of_file[:1]]  # fmt: skip
-            else:  # among equal values in an order of its own, and not in that of the file
-                chance = np.random.default_rng(0).random(len(ranks))
-                findings += _findings(name, targets, np.lexsort((chance, ranks)), tests)
+            # among equal values in an order of its own, and not in that of the file
+            order = np.lexsort((np.random.default_rng(0).random(len(ranks)), ranks))
+            follows = _follows(order)
+            found = _findings(name, targets, order, tests, LAGS if follows else 1)
+            if found and follows:
+                about = cells([one.about for one in found])
+                found = [replace(found[0], about=about, follows=True)]
+            findings += found
         return cls(tuple(findings), tests, sample.records, shuffled, measured)
 
     @property
@@ -304,24 +307,24 @@ def _ranks(sample: Sample, name: str) -> Codes | None:
     return _numbered(python_values(sample.frame[name]))
 
 
-def _along(ranks: Codes) -> bool:
-    """Tell whether nearly all records have a greater value than the one before, or a lower one."""
-    steps = np.diff(ranks)
-    return bool(max((steps > 0).mean(), (steps < 0).mean(), 0.0) > ALONG) if len(steps) else False
+def _follows(order: Codes) -> bool:
+    """Tell whether records that follow each other in an order are near each other in the file."""
+    return bool(np.abs(np.diff(order)).mean() < max(NEAR * len(order), 1.5))
 
 
 # ---- tests of one order ------------------------------------------------------------------
 
 
-def _findings(by: str, targets: dict[str, Codes], order: Codes | None, tests: int) -> list[Finding]:
+def _findings(
+    by: str, targets: Mapping[str, Codes], order: Codes, tests: int, lags: int
+) -> list[Finding]:
     """Return what an order tells of each column, by the least p-value of its counts."""
     findings = []
     for about, codes in targets.items():
-        along = codes if order is None else codes[order]
+        along = codes[order]
         if len(along) < 4 or along.min() == along.max():
             continue
-        lags = LAGS if order is None else 1
-        agreement, chance, tails = _lagged(along, min(lags, len(along) // 4 or 1))
+        agreement, chance, tails = _lagged(along, min(lags, len(along) // 4))
         far = int(tails[1:].argmin()) + 1 if len(tails) > 1 else 0
         found = min(
             (float(tails[0]), "neighbours", 0),
