@@ -302,11 +302,11 @@ class _Released:
         if gone and others:
             kept = b", ".join(others).decode(errors="replace")
             notes.append(f"metadata that may be of the columns left out are left out, too: {kept}")
-        schema, told = _unnamed(
+        schema, hiding = _unnamed(
             pa.schema([fields[i] for i in self.kept], metadata), lambda: self._hidden
         )
-        if told:
-            kept = ", ".join(told)
+        if hiding:
+            kept = ", ".join(hiding)
             notes.append(f"metadata that name a key's value that no record is released with are "
                          f"left out: {kept}")  # fmt: skip
         self.schema, self.notes = schema, notes

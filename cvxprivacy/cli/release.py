@@ -298,8 +298,8 @@ def apply(
     schema = kept.schema
     assert schema is not None
     hidden = tuple(name for name in schema.sensitive if name in opened.header)
-    seen = TableSchema(schema.key, hidden, missing="level")  # its values, as they are
-    order = OrderTest.of(opened.frame(seen.columns), seen, shuffled=shuffle, measured=False)
+    raw = TableSchema(schema.key, hidden, missing="level")  # its values, as they are
+    order = OrderTest.of(opened.frame(raw.columns), raw, shuffled=shuffle, measured=False)
     house = House.of({"out": out}, table, always=shuffle)
     if shuffle:
         opened.shuffle = Shuffle.of(seed)

@@ -176,11 +176,11 @@ class OrderTest:
             # among equal values in an order of its own, and not in that of the file
             order = np.lexsort((np.random.default_rng(0).random(len(ranks)), ranks))
             follows = _follows(order)
-            found = _findings(name, targets, order, tests, LAGS if follows else 1)
-            if found and follows:
-                about = cells([one.about for one in found])
-                found = [replace(found[0], about=about, follows=True)]
-            findings += found
+            of_column = _findings(name, targets, order, tests, LAGS if follows else 1)
+            if of_column and follows:
+                about = cells([one.about for one in of_column])
+                of_column = [replace(of_column[0], about=about, follows=True)]
+            findings += of_column
         return cls(tuple(findings), tests, sample.records, shuffled, measured)
 
     @property
@@ -326,15 +326,15 @@ def _findings(
             continue
         agreement, chance, tails = _lagged(along, min(lags, len(along) // 4))
         far = int(tails[1:].argmin()) + 1 if len(tails) > 1 else 0
-        found = min(
+        p_value, kind, place = min(
             (float(tails[0]), "neighbours", 0),
             (float(tails[far]) * max(len(tails) - 1, 1), "neighbours", far),
             (_of_blocks(along), "blocks", 0),
         )
-        p = min(1.0, 3 * tests * found[0])
+        p = min(1.0, 3 * tests * p_value)
         if p < LEVEL:
-            figures = float(agreement[found[2]]), chance
-            findings.append(Finding(by, about, found[1], found[2] + 1, *figures, p))
+            figures = float(agreement[place]), chance
+            findings.append(Finding(by, about, kind, place + 1, *figures, p))
     return findings
 
 

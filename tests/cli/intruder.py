@@ -108,10 +108,10 @@ def _parquet(frame: pd.DataFrame, first: list[str]) -> None:
     places = pa.array([first.index(name) for name in frame["region"]], pa.int8())
     listed = pa.array([*first, "Unusedq"])
     region = pa.DictionaryArray.from_arrays(places, listed)
-    rest = pa.Table.from_pandas(frame.drop(columns="region"))
+    others = pa.Table.from_pandas(frame.drop(columns="region"))
     field = pa.field("region", region.type, metadata={"values": json.dumps(first)})
-    pandas = json.loads(rest.schema.metadata[b"pandas"])
-    table = rest.add_column(0, field, region).replace_schema_metadata({
+    pandas = json.loads(others.schema.metadata[b"pandas"])
+    table = others.add_column(0, field, region).replace_schema_metadata({
         "pandas": json.dumps({**pandas, "attributes": {"towns": first}}), "towns": ", ".join(first),
     })  # fmt: skip
     pq.write_table(table, "t.parquet", row_group_size=70, compression="none", write_page_index=True)

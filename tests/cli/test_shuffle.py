@@ -201,17 +201,17 @@ def test_the_first_page_says_what_the_order_tells(here):
         "--force",
     )
     refused("release", "t.csv", *SEX, "--shuffle", pieces=["--shuffle", "--out"])
-    said = say(*args).out
-    assert "note: the order of records tells of sex: records next to each other have the" in said
+    printed = say(*args).out
+    assert "note: the order of records tells of sex: records next to each other have the" in printed
     facts = loaded("r.json")
-    told = [line for row in facts["first"] for line in row["lines"]]
-    assert any(line.startswith("The order of records tells of sex:") for line in told)
+    lines = [line for row in facts["first"] for line in row["lines"]]
+    assert any(line.startswith("The order of records tells of sex:") for line in lines)
     assert facts["verdict"]["may_be_released"] is False
     assert "release it with --shuffle" in facts["verdict"]["words"]
     say(*args, "--shuffle")
     facts = loaded("r.json")
-    told = [line for row in facts["first"] for line in row["lines"]]
-    assert "The order of records: it is random, and secret." in told
+    lines = [line for row in facts["first"] for line in row["lines"]]
+    assert "The order of records: it is random, and secret." in lines
     assert facts["verdict"]["may_be_released"] is True
     assert "--shuffle" in facts["input"]["command"]
 
@@ -224,11 +224,11 @@ WAYS = [(kind, arranged, options) for kind in FORMATS for arranged in ("sorted",
 
 @pytest.mark.parametrize(("kind", "arranged", "options"), some_at_length(WAYS, 14))
 def test_an_intruder_recovers_nothing_where_the_verdict_is_green(kind, arranged, options, here):
-    given = intruder.attack(kind, arranged, 4, *options)
-    assert given.strings == []
+    outcome = intruder.attack(kind, arranged, 4, *options)
+    assert outcome.strings == []
     numbered = kind in CODED  # so that the lowest code is the key of the first record
-    assert given.green == (bool(options) or (arranged == "mixed" and not numbered))
-    assert (abs(given.deviations) < 4) == (given.green or arranged == "mixed")
+    assert outcome.green == (bool(options) or (arranged == "mixed" and not numbered))
+    assert (abs(outcome.deviations) < 4) == (outcome.green or arranged == "mixed")
 
 
 @pytest.mark.parametrize("arranged", ["sorted", "mixed"])

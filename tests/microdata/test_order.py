@@ -24,7 +24,7 @@ def people(records=600, seed=0):
     })  # fmt: skip
 
 
-def told(frame, **options):
+def findings_of(frame, **options):
     """Return which orders tell of which columns."""
     test = OrderTest.of(frame, SCHEMA, **options)
     return {(one.by, one.about) for one in test.findings}
@@ -65,9 +65,9 @@ ARRANGED = {
 @pytest.mark.parametrize("name", ARRANGED)
 def test_an_order_that_tells_is_seen(name):
     frame, about = ARRANGED[name]
-    assert ("", about) in told(frame)
+    assert ("", about) in findings_of(frame)
     shuffled = frame.sample(frac=1, random_state=3, ignore_index=True)
-    assert not told(shuffled)
+    assert not findings_of(shuffled)
 
 
 def test_a_copied_column_gives_an_order_back():
@@ -79,10 +79,10 @@ def test_a_copied_column_gives_an_order_back():
     frame["chance"] = np.random.default_rng(5).random(len(frame))
     mixed = frame.sample(frac=1, random_state=1, ignore_index=True)
     expected = {("number", "town"), ("when", "town"), ("name", "town")}
-    assert told(mixed) == expected
-    assert told(frame) == {("", "town"), *expected}
-    assert told(mixed, dropped=["number", "name"]) == {("when", "town")}
-    assert told(mixed, measured=False) == set()
+    assert findings_of(mixed) == expected
+    assert findings_of(frame) == {("", "town"), *expected}
+    assert findings_of(mixed, dropped=["number", "name"]) == {("when", "town")}
+    assert findings_of(mixed, measured=False) == set()
 
 
 def test_what_is_refused_is_what_shuffling_and_dropping_do_not_mend():
