@@ -302,9 +302,8 @@ class _Released:
         if gone and others:
             kept = b", ".join(others).decode(errors="replace")
             notes.append(f"metadata that may be of the columns left out are left out, too: {kept}")
-        schema, hiding = _unnamed(
-            pa.schema([fields[i] for i in self.kept], metadata), lambda: self._hidden
-        )
+        schema = pa.schema([fields[i] for i in self.kept], metadata)
+        schema, hiding = _unnamed(schema, self._names)
         if hiding:
             kept = ", ".join(hiding)
             notes.append(f"metadata that name a key's value that no record is released with are "
@@ -312,14 +311,22 @@ class _Released:
         self.schema, self.notes = schema, notes
 
     @cached_property
-    def _hidden(self) -> re.Pattern[str]:
-        """What finds a value of the key that no record is released with, as a word of its own."""
+    def _hidden(self) -> set[str]:
+        """Values of the key that no record is released with."""
         texts = set[str]()
         for name, values in self.made.items():
             original = self.table.relation.project(_quoted(name)).distinct().fetchall()
             texts |= {str(v) for (v,) in original} - {*map(str, values.unique().to_pylist())}
-        parts = "|".join(map(re.escape, sorted(texts - {"", "None"}, key=len, reverse=True)))
-        return re.compile(rf"(?<!\w)(?:{parts})(?!\w)" if parts else r"(?!)")
+        return texts - {"", "None"}
+
+    def _names(self, text: str) -> bool:
+        """Tell whether a text names one of them, as a word of its own."""
+        words = {*re.findall(r"\w+", text)}
+        return any(
+            value in words
+            or (value in text and re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text))
+            for value in self._hidden
+        )
 
     def write(
         self, file: IO[bytes], replaced: Callable[[Any], tuple[Any, Any]], progress: Progress,
@@ -640,8 +647,8 @@ def _metadata(
     return metadata
 
 
-def _unnamed(schema: Any, hidden: Callable[[], re.Pattern[str]]) -> tuple[Any, list[str]]:
-    """Return a schema without metadata, its own and of fields, that name a hidden value."""
+def _unnamed(schema: Any, names: Callable[[str], bool]) -> tuple[Any, list[str]]:
+    """Return a schema without metadata, its own and of fields, that name what is hidden."""
     import pyarrow as pa
 
     gone: list[str] = []
@@ -651,12 +658,11 @@ def _unnamed(schema: Any, hidden: Callable[[], re.Pattern[str]]) -> tuple[Any, l
         for key, value in (metadata or {}).items():
             if key == b"pandas":  # its columns are described anew; what a user attached is not
                 described = json.loads(value)
-                if hidden().search(
-                    json.dumps(described.pop("attributes", None), ensure_ascii=False)
-                ):
+                attached = described.pop("attributes", None)
+                if attached and names(json.dumps(attached, ensure_ascii=False)):
                     gone.append("pandas: attributes")
                     left[key] = json.dumps(described).encode()
-            elif hidden().search(value.decode(errors="replace")):
+            elif names(value.decode(errors="replace")):
                 gone.append(key.decode(errors="replace"))
                 del left[key]
         return left or None

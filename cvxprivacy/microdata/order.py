@@ -47,6 +47,7 @@ BLOCK = 50
 EXPECTED = 10  # records of a value in each block; rarer values are counted together
 WINDOW = 1 << 10  # records that follow each other
 WINDOWS = 64  # which are looked at in a table of more records than they hold
+_DATE = re.compile(r"([0-9]{1,2})[-/.]([0-9]{1,2})[-/.]([0-9]{4})(?![0-9])")
 NEAR = 1 / 30  # of the records, apart on average: a tenth of what a random order makes
 MOSTLY = 0.5  # of what chance leaves open, from which an order undoes what was changed
 
@@ -301,10 +302,26 @@ def _ranks(sample: Sample, name: str) -> Codes | None:
     column = sample.column(name)
     if column.codes is None or FEW * column.values <= sample.records:
         return None
-    if column.numbers is not None:
+    if sample.frame[name].dtype.is_numeric():  # dates have hours, too
         ranks: Codes = np.unique(column.numbers, return_inverse=True)[1]
         return ranks
-    return _numbered(python_values(sample.frame[name]))
+    return _numbered(_dated(python_values(sample.frame[name])))
+
+
+def _dated(values: list[Any]) -> list[Any]:
+    """Return days such as 31.12.2025 with the year first; if a value is no day, all as they are.
+
+    Of 03/04/2026 the first number is the day, unless another value says otherwise.
+    """
+    texts = {*values} - {None}
+    days = {text: day for text in texts if isinstance(text, str) and (day := _DATE.match(text))}
+    if not days or len(days) < len(texts):
+        return values
+    most = [max(int(day[i]) for day in days.values()) for i in (1, 2)]
+    first, second = (2, 1) if most[0] <= 12 < most[1] else (1, 2)
+    iso = {text: f"{day[3]}-{day[second]:>02}-{day[first]:>02}{text[day.end() :]}"
+           for text, day in days.items()}  # fmt: skip
+    return [iso.get(value) for value in values]
 
 
 def _follows(order: Codes) -> bool:

@@ -75,13 +75,17 @@ def test_a_copied_column_gives_an_order_back():
     frame = sorted_by("town")
     frame["number"] = range(len(frame))
     frame["when"] = pd.Timestamp("2026-01-01") + pd.to_timedelta(frame["number"] ** 2, "min")
+    frame["minute"] = frame["when"].min() + pd.to_timedelta(frame["number"], "s")  # of one day
+    dates = pd.Timestamp("2025-11-20") + pd.to_timedelta(frame["number"] // 6, "D")
+    frame["day"], frame["us"] = dates.dt.strftime("%d.%m.%Y"), dates.dt.strftime("%m/%d/%Y")
     frame["name"] = [f"P{i}" for i in frame["number"]]
     frame["chance"] = np.random.default_rng(5).random(len(frame))
     mixed = frame.sample(frac=1, random_state=1, ignore_index=True)
-    expected = {("number", "town"), ("when", "town"), ("name", "town")}
+    columns = ["number", "when", "minute", "day", "us", "name"]
+    expected = {(name, "town") for name in columns}
     assert findings_of(mixed) == expected
     assert findings_of(frame) == {("", "town"), *expected}
-    assert findings_of(mixed, dropped=["number", "name"]) == {("when", "town")}
+    assert findings_of(mixed, dropped=columns[1:]) == {("number", "town")}
     assert findings_of(mixed, measured=False) == set()
 
 
