@@ -302,7 +302,7 @@ def _ranks(sample: Sample, name: str) -> Codes | None:
     column = sample.column(name)
     if column.codes is None or FEW * column.values <= sample.records:
         return None
-    if sample.frame[name].dtype.is_numeric():  # dates have hours, too
+    if column.numbers is not None and sample.frame[name].dtype.is_numeric():  # dates have hours
         ranks: Codes = np.unique(column.numbers, return_inverse=True)[1]
         return ranks
     return _numbered(_dated(python_values(sample.frame[name])))

@@ -2,8 +2,9 @@
 
 A table with a rare, a secret and a dropped value in every place where a format may keep one is
 released in each format.  What is then looked for is what the original had and the released cells
-have not; and the true key of records that were changed, guessed from their neighbours and from the
-order in which categories are listed.  ``python -m tests.cli.intruder 40`` runs more trials.
+have not; and the true key of records that were changed, guessed from their neighbours, from the
+order in which categories are listed, and from the public list of regions with the copied ages:
+where these fall, the next region begins.  ``python -m tests.cli.intruder 40`` runs more trials.
 """
 
 from __future__ import annotations
@@ -55,6 +56,8 @@ class Attack:
         By how many standard deviations more changed records are guessed than in a random order.
     guessed : float
         The share of the changed records that is.
+    restored : float
+        The share of the changed records whose region follows from the list and the ages.
     green : bool
         Whether the report says that the file may be released.
     """
@@ -63,22 +66,23 @@ class Attack:
     first: bool | None
     deviations: float
     guessed: float
+    restored: float
     green: bool
 
 
 def people(seed: int, arranged: str, records: int = 300) -> pd.DataFrame:
-    """Return a table sorted by its key, or in no order."""
+    """Return a table sorted by its key and age, or in no order."""
     chance = random.Random(seed)
     towns = [f"Town{chance.randrange(10**6):06}q" for _ in range(7)]
-    region = [chance.choice(towns[:5]) for _ in range(records - 2)] + towns[5:]
-    chance.shuffle(region)
-    region = sorted(region) if arranged == "sorted" else region
-    ill = [
-        ("Sickq" if chance.random() < 0.1 + 0.2 * towns.index(r) % 0.8 else "Wellq") for r in region
-    ]
+    region = [*(chance.choice(towns[:5]) for _ in range(records - 4)), *towns[5:], *towns[5:]]
+    people = [(town, chance.randrange(20, 60)) for town in region]
+    chance.shuffle(people)
+    people = sorted(people) if arranged == "sorted" else people
+    shares = {town: 0.1 + 0.2 * i % 0.8 for i, town in enumerate(towns)}
     return pd.DataFrame({
-        "region": region, "age": [chance.randrange(20, 60) for _ in region],
-        "ill": ill, "person": [f"Person{chance.randrange(10**9):09}q" for _ in region],
+        "region": [town for town, _ in people], "age": [age for _, age in people],
+        "ill": ["Sickq" if chance.random() < shares[town] else "Wellq" for town, _ in people],
+        "person": [f"Person{chance.randrange(10**9):09}q" for _ in people],
     })  # fmt: skip
 
 
@@ -163,16 +167,23 @@ def attack(kind: str, arranged: str, seed: int, *options: str) -> Attack:
     green = json.loads(Path("r.json").read_text("utf-8"))["verdict"]["may_be_released"]
     return Attack(
         strings, listed[0] == true[0] if changed[0] and listed else None,
-        (hits - expected) / max(spread, 1e-9), hits / changed.sum(), green,
+        (hits - expected) / max(spread, 1e-9), hits / changed.sum(),
+        float((blocks(kind, sorted({*true})) == np.array(true))[changed].mean()), green,
     )  # fmt: skip
 
 
-def released_cells(kind: str) -> list[object]:
-    """Return the released regions."""
+def blocks(kind: str, regions: list[str]) -> np.ndarray:
+    """Return the region of each record, if they were sorted by region and age."""
+    starts = np.diff(released_cells(kind, "age"), prepend=0) < 0
+    return np.array(regions)[np.cumsum(starts) % len(regions)]
+
+
+def released_cells(kind: str, column: str = "region") -> list[object]:
+    """Return a released column."""
     readers = {"csv": pd.read_csv, "parquet": pd.read_parquet, "xlsx": read_sheet,
                "dta": pyreadstat.read_dta, "xpt": pyreadstat.read_xport}  # fmt: skip
     made = readers.get(kind, pyreadstat.read_sav)(f"o.{kind}")
-    return (made[0] if isinstance(made, tuple) else made)["region"].tolist()
+    return (made[0] if isinstance(made, tuple) else made)[column].tolist()
 
 
 def read_sheet(path: str) -> pd.DataFrame:
@@ -234,7 +245,7 @@ def guessed(true: list[str], cells: list[str], changed: np.ndarray) -> tuple[int
 
 def main(trials: int) -> None:
     """Print what is recovered in each format, by how the table was arranged and released."""
-    print("format   arranged options          green strings first      guessed deviations")
+    print("format   arranged options          green strings first      guessed deviations restored")
     for kind in FORMATS:
         for arranged in ("sorted", "mixed"):
             for options in ((), ("--shuffle",)):
@@ -246,7 +257,8 @@ def main(trials: int) -> None:
                       f"{sum(one.green for one in all_):>3}/{trials} "
                       f"{sum(len(one.strings) for one in all_):>7} "
                       f"{first[True]:>3} of {first[False] + first[True]:<3} "
-                      f"{sum(one.guessed for one in all_) / trials:>8.1%} {deviations:>9.1f}",
+                      f"{sum(one.guessed for one in all_) / trials:>8.1%} {deviations:>9.1f} "
+                    f"{sum(one.restored for one in all_) / trials:>9.1%}",
                       flush=True)  # fmt: skip
 
 

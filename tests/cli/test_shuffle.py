@@ -228,6 +228,7 @@ def test_an_intruder_recovers_nothing_where_the_verdict_is_green(kind, arranged,
     assert outcome.strings == []
     numbered = kind in CODED  # so that the lowest code is the key of the first record
     assert outcome.green == (bool(options) or (arranged == "mixed" and not numbered))
+    assert (outcome.restored > 0.5) == (arranged == "sorted" and not options)
     assert (abs(outcome.deviations) < 4) == (outcome.green or arranged == "mixed")
 
 
