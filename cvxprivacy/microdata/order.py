@@ -409,6 +409,13 @@ def _of_blocks(codes: Codes) -> float:
     return float(gammaincc((blocks - 1) * (len(values) - 1) / 2, statistic / 2))
 
 
+def _code(value: Any) -> Any:
+    """Return a value that is a code, of text too; None for others, such as a group of values."""
+    if isinstance(value, str):
+        return int(value) if value.isdecimal() else None
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
 def _numberings(letters: Mapping[str, Sequence[Any]]) -> list[Finding]:
     """Return the columns whose codes, 0, 1, … or 1, 2, …, first stand in this order.
 
@@ -417,9 +424,9 @@ def _numberings(letters: Mapping[str, Sequence[Any]]) -> list[Finding]:
     """
     findings = []
     for name, values in letters.items():
-        sizes = Counter(value for value in values if value is not None)  # as they first stand
-        codes = list(sizes)
-        if not codes or not _are_numbers(codes) or codes[0] not in (0, 1):
+        sizes = Counter(code for code in map(_code, values) if code is not None)
+        codes = list(sizes)  # as they first stand
+        if not codes or codes[0] not in (0, 1):
             continue
         left = np.cumsum([*sizes.values()][::-1])[::-1]
         p = min(1.0, float(np.prod([*sizes.values()] / left)) * len(letters))

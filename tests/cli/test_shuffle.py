@@ -218,13 +218,19 @@ def test_the_first_page_says_what_the_order_tells(here):
 
 # ---- what the released file alone gives away ----------------------------------------------
 
-WAYS = [(kind, arranged, options) for kind in FORMATS for arranged in ("sorted", "mixed")
-        for options in ((), ("--shuffle",))]  # fmt: skip
+WAYS = [
+    (kind, arranged, options, seed)
+    for kind in FORMATS
+    for arranged, options, seed in [
+        ("sorted", (), 4), ("sorted", ("--shuffle",), 5), ("mixed", (), 5), ("mixed", (), 4),
+        ("sorted", (), 5), ("sorted", ("--shuffle",), 4), ("mixed", ("--shuffle",), 5),
+    ]
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("kind", "arranged", "options"), some_at_length(WAYS, 14))
-def test_an_intruder_recovers_nothing_where_the_verdict_is_green(kind, arranged, options, here):
-    outcome = intruder.attack(kind, arranged, 4, *options)
+@pytest.mark.parametrize(("kind", "arranged", "options", "seed"), some_at_length(WAYS, 14))
+def test_nothing_is_recovered_where_the_verdict_is_green(kind, arranged, options, seed, here):
+    outcome = intruder.attack(kind, arranged, seed, *options)
     assert outcome.strings == []
     numbered = kind in CODED  # so that the lowest code is the key of the first record
     assert outcome.green == (bool(options) or (arranged == "mixed" and not numbered))
