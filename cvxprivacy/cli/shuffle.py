@@ -53,7 +53,13 @@ class Shuffle:
 
     @classmethod
     def kept(cls, released: str) -> Shuffle:
-        """Return the order in which a table was released, from the manifest beside it."""
+        """Return the order in which a table was released, from the manifest beside it.
+
+        Raises
+        ------
+        InputError
+            If there is none.
+        """
         manifest = Path(released + ENDING)
         try:
             key = json.loads(manifest.read_text(encoding="utf-8"))["shuffle"]
@@ -67,6 +73,14 @@ class Shuffle:
         """Return which record stands first, second, … of so many: by words of SHAKE-256."""
         stream = hashlib.shake_256(bytes.fromhex(self.key)).digest(8 * records)
         return np.argsort(np.frombuffer(stream, "<u8"), kind="stable")
+
+    @classmethod
+    def restored(cls, frame: Any, released: str) -> Any:
+        """Return the records of a released table in the order of the original, if that is kept."""
+        try:
+            return cls.kept(released).undone(frame)
+        except InputError:  # a table of others, or one that was not shuffled
+            return frame
 
     def undone(self, frame: Any) -> Any:
         """Return the records of a released frame in the order of the original, in memory."""
