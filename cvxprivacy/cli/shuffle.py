@@ -41,7 +41,7 @@ class Shuffle:
     Examples
     --------
     >>> Shuffle("00" * 32).order(5)
-    array([3, 1, 0, 2, 4])
+    array([1, 3, 0, 4, 2])
     """
 
     key: str
