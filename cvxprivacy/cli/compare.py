@@ -92,7 +92,9 @@ def compare(
     for name, path in files:
         if name in methods:
             raise InputError("--masked", f"two curves are called {name!r}", "name another")
-        methods[name] = Shuffle.restored(_frame(note_reading(open_table(path, reading)), x), path)
+        methods[name] = _frame(note_reading(open_table(path, reading)), x)
+        if (order := Shuffle.beside(path)) is not None:  # it is compared record by record
+            methods[name] = order.undone(methods[name])
     result = compared(frame, methods, sensitive=w, key=x, **settings)
 
     def write_table(file: IO[str]) -> None:

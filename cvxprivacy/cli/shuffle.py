@@ -52,35 +52,28 @@ class Shuffle:
         return cls(Draws(seed).derived("order").hex())
 
     @classmethod
-    def kept(cls, released: str) -> Shuffle:
-        """Return the order in which a table was released, from the manifest beside it.
-
-        Raises
-        ------
-        InputError
-            If there is none.
-        """
-        manifest = Path(released + ENDING)
+    def beside(cls, released: str) -> Shuffle | None:
+        """Return the order that the manifest beside a released table keeps; None if it has none."""
         try:
-            key = json.loads(manifest.read_text(encoding="utf-8"))["shuffle"]
-            return cls(bytes.fromhex(key).hex())
-        except (OSError, ValueError, KeyError, TypeError):
-            problem = f"{released} was shuffled, and {manifest.name} with its order is not there"
+            manifest = json.loads(Path(released + ENDING).read_text(encoding="utf-8"))
+            return cls(bytes.fromhex(manifest["shuffle"]).hex())
+        except (OSError, ValueError, KeyError, TypeError):  # of a table that was not shuffled
+            return None
+
+    @classmethod
+    def kept(cls, released: str) -> Shuffle:
+        """Return the order in which a table was released, or refuse one without its manifest."""
+        if (order := cls.beside(released)) is None:
+            name = Path(released + ENDING).name
+            problem = f"{released} was shuffled, and {name} with its order is not there"
             remedy = "put the manifest that was written with it beside it"
-            raise InputError("--released", problem, remedy, value=released) from None
+            raise InputError("--released", problem, remedy, value=released)
+        return order
 
     def order(self, records: int) -> npt.NDArray[np.int64]:
         """Return which record stands first, second, … of so many: by words of SHAKE-256."""
         stream = hashlib.shake_256(bytes.fromhex(self.key)).digest(8 * records)
         return np.argsort(np.frombuffer(stream, "<u8"), kind="stable")
-
-    @classmethod
-    def restored(cls, frame: Any, released: str) -> Any:
-        """Return the records of a released table in the order of the original, if that is kept."""
-        try:
-            return cls.kept(released).undone(frame)
-        except InputError:  # a table of others, or one that was not shuffled
-            return frame
 
     def undone(self, frame: Any) -> Any:
         """Return the records of a released frame in the order of the original, in memory."""
@@ -92,7 +85,7 @@ class Shuffle:
     def lines(self, pieces: Iterable[tuple[str, bool]]) -> Iterator[str]:
         """Yield pieces of a text: those that are no records as they come, then the records.
 
-        Records wait in a temporary file without a name; in memory are 24 bytes of each.  A last
+        Records wait in a temporary file without a name; in memory are 24 bytes for each.  A last
         line without an end stays one: the record that is written last has none then.
 
         Parameters
@@ -116,7 +109,7 @@ class Shuffle:
             if not records:
                 return
             with mmap.mmap(held.fileno(), 0, access=mmap.ACCESS_READ) as view:
-                for j, i in enumerate(self.order(records).tolist(), 1):
+                for j, i in enumerate(map(int, self.order(records)), 1):
                     text = view[starts[i] : starts[i + 1]].decode("utf-8", "surrogatepass")
                     yield text if last or j < records else text.rstrip("\r\n")
 
