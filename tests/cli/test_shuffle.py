@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from cvxprivacy.cli import parquet
@@ -40,7 +41,6 @@ def columns(path):
 
 def written(kind):
     """Write the sorted table in a format."""
-    import pandas as pd
     import pyreadstat
 
     write("t.csv", by_town())
@@ -262,3 +262,35 @@ def test_categories_are_in_no_order_of_appearance(ordered, arranged, here):
     assert released.chunk(0).dictionary.to_pylist() == expected
     assert released.type.ordered == declared
     assert b"unused" not in Path("o.parquet").read_bytes()
+
+
+def test_no_width_or_label_is_of_a_value_that_is_not_released(here):
+    pyreadstat = pytest.importorskip("pyreadstat", reason=WHY)
+    frame = {
+        "sex": ["M", "F"] * 150 + ["a long and rare value"],
+        "ill": ["y", "n", "n"] * 100 + ["y"],
+    }
+    pyreadstat.write_sav(pd.DataFrame(frame), "t.sav")
+    say("release", "t.sav", *SEX, "--top", "sex=1", "--seed", 2, "--out", "o.sav")
+    data, kept = pyreadstat.read_sav("o.sav")
+    longest = max(map(len, data["sex"]))
+    assert kept.original_variable_types["sex"] == f"A{longest}" != "A21"
+    assert kept.variable_storage_width["sex"] == longest
+    codes = {"sex": [1.0, 2.0] * 150 + [3.0], "ill": frame["ill"]}
+    labels = {"sex": {1.0: "male", 2.0: "female", 3.0: "told of one"}}
+    pyreadstat.write_sav(pd.DataFrame(codes), "u.sav", variable_value_labels=labels)
+    say(
+        "release",
+        "u.sav",
+        *SEX,
+        "--criterion",
+        "KAnonymity=5",
+        "--seed",
+        2,
+        "--out",
+        "o.sav",
+        "--force",
+    )
+    assert {*pyreadstat.read_sav("o.sav")[0]["sex"]} == {1.0, 2.0}
+    kept = pyreadstat.read_sav("o.sav")[1].variable_value_labels
+    assert kept == {"sex": {1.0: "male", 2.0: "female"}}
