@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["ParquetTable", "days_of_zone", "in_memory"]
 
 BATCH = 1 << 16  # records read at a time
+_POLARS = b"_PL_"  # what Polars notes of a field: its categories, in their order
 GROUP = 1 << 27  # bytes of a row group in memory; a larger one is written in pieces
 
 
@@ -303,30 +304,34 @@ class _Released:
             kept = b", ".join(others).decode(errors="replace")
             notes.append(f"metadata that may be of the columns left out are left out, too: {kept}")
         schema = pa.schema([fields[i] for i in self.kept], metadata)
-        schema, hiding = _unnamed(schema, self._names)
+        key = {fields[place].name for place in self.places.values()}
+        schema, hiding = _unnamed(schema, key, self._names)
         if hiding:
             kept = ", ".join(hiding)
-            notes.append(f"metadata that name a key's value that no record is released with are "
-                         f"left out: {kept}")  # fmt: skip
+            notes.append(f"metadata that name values of the key are left out: {kept}")
         self.schema, self.notes = schema, notes
 
     @cached_property
-    def _hidden(self) -> set[str]:
-        """Values of the key that no record is released with."""
-        texts = set[str]()
+    def _values(self) -> dict[str, bool]:
+        """The values that the key had, each with whether a record may be released with it."""
+        texts: dict[str, bool] = {}
         for name, values in self.made.items():
             original = self.table.relation.project(_quoted(name)).distinct().fetchall()
-            texts |= {str(v) for (v,) in original} - {*map(str, values.unique().to_pylist())}
-        return texts - {"", "None"}
+            released = {*map(str, values.unique().to_pylist())}
+            texts |= {str(v): str(v) in released for (v,) in original if v is not None and v != ""}
+        return texts
 
     def _names(self, text: str) -> bool:
-        """Tell whether a text names one of them, as a word of its own."""
+        """Tell whether a text names a value that is not released, or lists several values.
+
+        Those of text are found between letters and digits, too; numbers as words of their own.
+        """
         words = {*re.findall(r"\w+", text)}
-        return any(
-            value in words
-            or (value in text and re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text))
-            for value in self._hidden
-        )
+        named = [
+            value for value in self._values
+            if value in words or (len(value) > 2 and not value.isdecimal() and value in text)
+        ]  # fmt: skip
+        return len(named) > 1 or not all(self._values[value] for value in named)
 
     def write(
         self, file: IO[bytes], replaced: Callable[[Any], tuple[Any, Any]], progress: Progress,
@@ -647,13 +652,15 @@ def _metadata(
     return metadata
 
 
-def _unnamed(schema: Any, names: Callable[[str], bool]) -> tuple[Any, list[str]]:
-    """Return a schema without metadata, its own and of fields, that name what is hidden."""
+def _unnamed(
+    schema: Any, key: Collection[str], names: Callable[[str], bool]
+) -> tuple[Any, list[str]]:
+    """Return a schema without metadata, its own and of fields, that name values of the key."""
     import pyarrow as pa
 
     gone: list[str] = []
 
-    def kept(metadata: Mapping[bytes, bytes] | None) -> dict[bytes, bytes] | None:
+    def kept(metadata: Mapping[bytes, bytes] | None, of_key: bool) -> dict[bytes, bytes] | None:
         left = dict(metadata or {})
         for key, value in (metadata or {}).items():
             if key == b"pandas":  # its columns are described anew; what a user attached is not
@@ -662,10 +669,10 @@ def _unnamed(schema: Any, names: Callable[[str], bool]) -> tuple[Any, list[str]]
                 if attached and names(json.dumps(attached, ensure_ascii=False)):
                     gone.append("pandas: attributes")
                     left[key] = json.dumps(described).encode()
-            elif names(value.decode(errors="replace")):
+            elif (of_key and key.startswith(_POLARS)) or names(value.decode(errors="replace")):
                 gone.append(key.decode(errors="replace"))
                 del left[key]
         return left or None
 
-    fields = [field.with_metadata(kept(field.metadata)) for field in schema]
-    return pa.schema(fields, kept(schema.metadata)), list(dict.fromkeys(gone))
+    fields = [field.with_metadata(kept(field.metadata, field.name in key)) for field in schema]
+    return pa.schema(fields, kept(schema.metadata, False)), list(dict.fromkeys(gone))

@@ -198,6 +198,10 @@ def read_sheet(path: str) -> pd.DataFrame:
 def listing(kind: str) -> list[object]:
     """Return the regions as the file lists them, apart from its records."""
     if kind == "parquet":
+        schema = pq.read_schema("o.parquet")
+        for metadata in (schema.metadata, schema.field("region").metadata):
+            if lists := re.findall("Town[0-9]+q", str(metadata)):
+                return lists
         column = pq.read_table("o.parquet")["region"]
         return list(dict.fromkeys(v for c in column.chunks for v in c.dictionary.to_pylist()))
     if kind == "xlsx":
@@ -219,6 +223,8 @@ def inflated(path: Path) -> bytes:
         return raw + b"\n".join([*(n.encode() for n in archive.namelist()),
                                  *(archive.read(n) for n in archive.namelist())])  # fmt: skip
     parts = [raw]
+    if path.suffix == ".parquet":  # what Arrow keeps of the schema is written in base 64
+        parts += [str(field.metadata).encode() for field in pq.read_schema(path)]
     for start in (m.start() for m in re.finditer(b"\x78[\x01\x5e\x9c\xda]", raw)):
         try:
             parts.append(zlib.decompressobj().decompress(raw[start:]))
