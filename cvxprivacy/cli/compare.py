@@ -74,6 +74,7 @@ def compare(
     for releases that see X's cell alone; a method's risk is counted from one table, and may lie on
     either side of it.
     """
+    from cvxprivacy.cli.shuffle import Shuffle
     from cvxprivacy.cli.table_files import open_table
     from cvxprivacy.microdata.compare import compare as compared
 
@@ -92,6 +93,8 @@ def compare(
         if name in methods:
             raise InputError("--masked", f"two curves are called {name!r}", "name another")
         methods[name] = _frame(note_reading(open_table(path, reading)), x)
+        if (order := Shuffle.beside(path)) is not None:  # it is compared record by record
+            methods[name] = order.undone(methods[name])
     result = compared(frame, methods, sensitive=w, key=x, **settings)
 
     def write_table(file: IO[str]) -> None:

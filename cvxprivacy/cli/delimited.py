@@ -194,6 +194,7 @@ class DelimitedTable:
         keep: Sequence[bool] | None = None,
         spellings: Mapping[str, Spelling] | None = None,
         without: Iterable[str] = (),
+        order: Callable[[Iterable[tuple[str, bool]]], Iterable[str]] | None = None,
     ) -> Iterator[bytes]:
         """Yield the bytes of the file with new cells in some columns.
 
@@ -212,6 +213,9 @@ class DelimitedTable:
         without : iterable of str
             Columns that are left out.  Where one column is left, blank lines are too: they would
             be records of it.
+        order : callable, optional
+            Of lines, each with whether it is a record, returns them as they are written; the first
+            is the header.
         """
         spellings = spellings or {}
         usual = Spelling()
@@ -224,37 +228,44 @@ class DelimitedTable:
         gone = {self._index(name) for name in without}
         alone = len(self.header) - len(gone) == 1 < len(self.header)
         encoder = codecs.getincrementalencoder(self.text.codec)()
-        records = self._records()
-        texts, length, count = [self._header_without(gone, *next(records))], 0, 0
         least = min((size for _, size in sizes), default=0)
-        yield self.text.mark
-        for raw, fields, pieces in records:
-            text = raw
-            if alone and not fields and not self._is_comment(raw):
-                continue
-            if (sizes or gone) and fields:
-                count += 1
-                if sizes and (count > least or not (keep is None or keep[count - 1])):
+
+        def pieces() -> Iterator[tuple[str, bool]]:
+            records, count = self._records(), 0
+            yield self._header_without(gone, *next(records)), False
+            for raw, fields, parts in records:
+                text = raw
+                if alone and not fields and not self._is_comment(raw):
                     continue
-                written = ['""'] if pieces == [""] else pieces.copy()  # else the last may be blank
-                for index, cells, forms in plan:
-                    cell = cells[count - 1]
-                    written[index] = forms[cell]
-                if gone:
-                    written = [piece for i, piece in enumerate(written) if i not in gone]
-                    written = ['""'] if written == [""] else written
-                text = self.delimiter.join(written) + raw[len(raw.rstrip("\r\n")) :]
-                if self._is_comment(text):
-                    text = _quoted(written[0]) + text[len(written[0]) :]
+                if (sizes or gone) and fields:
+                    count += 1
+                    if sizes and (count > least or not (keep is None or keep[count - 1])):
+                        continue
+                    written = (
+                        ['""'] if parts == [""] else parts.copy()
+                    )  # else the last may be blank
+                    for index, cells, forms in plan:
+                        written[index] = forms[cells[count - 1]]
+                    if gone:
+                        written = [piece for i, piece in enumerate(written) if i not in gone]
+                        written = ['""'] if written == [""] else written
+                    text = self.delimiter.join(written) + raw[len(raw.rstrip("\r\n")) :]
+                    if self._is_comment(text):
+                        text = _quoted(written[0]) + text[len(written[0]) :]
+                yield text, bool(fields)
+            for name, size in sizes:
+                if size != count:
+                    remedy = "pass one per record, or run again if the file has changed"
+                    raise self.text.error(f"{count} records, and {size} entries for {name}", remedy)
+
+        texts, length = [], 0
+        yield self.text.mark
+        for text in (piece[0] for piece in pieces()) if order is None else order(pieces()):
             texts.append(text)
             length += len(text)
             if length > CHUNK:
                 yield encoder.encode("".join(texts))
                 texts, length = [], 0
-        for name, size in sizes:
-            if size != count:
-                remedy = "pass one per record, or run again if the file has changed"
-                raise self.text.error(f"{count} records, and {size} entries for {name}", remedy)
         yield encoder.encode("".join(texts), True)
 
     def _header_without(

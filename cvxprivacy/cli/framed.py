@@ -21,6 +21,7 @@ from cvxprivacy.tables.labels import as_label
 from cvxprivacy.tables.periods import Periods, periods_of
 
 if TYPE_CHECKING:
+    from cvxprivacy.cli.shuffle import Shuffle
     from cvxprivacy.release.channel import Channel
 
 __all__ = [
@@ -75,6 +76,8 @@ class FramedTable:
         Columns that are not in the released table.
     dropping : mapping
         How these were asked for: ``drop`` or ``keep``, and columns.
+    shuffle : Shuffle or None
+        The secret order in which records are released; None for that of the file.
     codes : mapping of str to sequence of str, or None
         Texts that are missing in one column, as it was read before; besides, the usual ones are
         wherever a column is else of numbers.  None where the user said what is missing.
@@ -98,6 +101,7 @@ class FramedTable:
     folds = False
     dropped: Sequence[str] = ()
     dropping: Mapping[str, Sequence[str]] = MappingProxyType({})
+    shuffle: Shuffle | None = None
     codes: Mapping[str, Sequence[str]] | None = None
     taken: dict[str, dict[str, int]]
     labels: Mapping[str, Mapping[Any, str]] = MappingProxyType({})

@@ -50,10 +50,16 @@ class House:
     entries: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, targets: Mapping[str, str | None], original: str | None = None) -> House:
-        """Return the file of these outputs, which is named after the first of them."""
+    def of(
+        cls, targets: Mapping[str, str | None], original: str | None = None, *,
+        always: bool = False,
+    ) -> House:  # fmt: skip
+        """Return the file of these outputs, which is named after the first of them.
+
+        ``always`` says that there is one of a single file, too: its order is kept there.
+        """
         files = {name: path for name, path in targets.items() if path and not is_device(path)}
-        wanted = len(files) > 1 or any(name.startswith("report") for name in files)
+        wanted = len(files) > (not always) or any(name.startswith("report") for name in files)
         return cls(next(iter(files.values())) + ENDING if wanted else None, original)
 
     @property

@@ -28,6 +28,7 @@ from cvxprivacy.cli.framed import (
     packed,
 )
 from cvxprivacy.cli.sheet import Look, look_of, refuse_lost, refuse_lost_of_ods, shows_numbers
+from cvxprivacy.cli.shuffle import in_order
 from cvxprivacy.errors import InputError
 from cvxprivacy.extras import nw, required
 from cvxprivacy.tables.engines import python_values
@@ -130,7 +131,8 @@ class MemoryTable(FramedTable):
 
     def write(self, file: IO[bytes], values: Columns, keep: Keep, progress: Progress) -> list[str]:
         """Write the released table in the format of its name."""
-        rows = [i for i in range(len(self.cells[self.header[0]])) if keep is None or keep[i]]
+        rows: Sequence[int] = range(len(self.cells[self.header[0]]))
+        rows = in_order(self.shuffle, [i for i in rows if keep is None or keep[i]])
         new = {}
         for name, column in values.items():
             stored = self._stored(name)

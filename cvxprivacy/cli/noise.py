@@ -19,9 +19,11 @@ from cvxprivacy.cli.exits import CODES, arguments, note_reading, say
 from cvxprivacy.cli.house import House
 from cvxprivacy.cli.outputs import Output, described, progress, refuse_unwritable, steps, write_all
 from cvxprivacy.cli.report import REPORTED, proved
+from cvxprivacy.cli.shuffle import Shuffle
 from cvxprivacy.cli.table_files import TextTable, open_table
 from cvxprivacy.errors import InputError
 from cvxprivacy.formulations.quadratic_gaussian import QuadraticGaussian
+from cvxprivacy.microdata.order import OrderTest
 from cvxprivacy.model.gaussian import GaussianSource
 from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.validation import number
@@ -55,7 +57,7 @@ def release_noise(
     _refuse_others()
     reports = report_targets(options["report"])
     targets = {**{name: options[name] for name in ("out", "certificate")}, **reports}
-    refuse_unwritable(targets, table)
+    refuse_unwritable(targets, table, shuffled=options["shuffle"])
     share = _share(options["budget"])
     opened = note_reading(open_table(table, reading, out=targets["out"]))
     columns = {
@@ -66,6 +68,9 @@ def release_noise(
     leave_out(opened, drop, keep, key=columns["key"], used=used)
     frame = _numbers(opened, [*columns["sensitive"], *columns["key"]])
     key = columns["key"]
+    schema = TableSchema(tuple(key), tuple(columns["sensitive"]))
+    order = OrderTest.of(frame, schema, shuffled=options["shuffle"], measured=False)
+    opened.shuffle = Shuffle.of(seed) if options["shuffle"] else None
     source = GaussianSource.from_table(
         frame, sensitive=columns["sensitive"], key=key, standardize=True
     )
@@ -88,7 +93,8 @@ def release_noise(
     kept, house = Kept([
         Output("out", targets["out"], write, binary=True),
         Output("certificate", targets["certificate"], proof, private=True),
-    ]), House.of(targets, table)  # fmt: skip
+    ]), House.of(targets, table, always=options["shuffle"])  # fmt: skip
+    house.entries |= {} if opened.shuffle is None else {"shuffle": opened.shuffle.key}
     bare = [name for name, error in errors.items() if error["share"] < LITTLE]
     almost = [
         f"released almost as they are, as they tell little more of "
@@ -102,14 +108,15 @@ def release_noise(
         command = click.get_current_context().command
         asked = Asked(arguments(), command, table, opened, house)
         return noise_facts(
-            asked, frame, columns, problem, solution, rounded or None, kept, almost
+            asked, frame, columns, problem, solution, rounded or None, kept, almost, order
         )  # fmt: skip
 
     results = write_all([*kept.outputs, *report_outputs(reports, facts)], house)
     document = {"table": table, "records": source.records, **proved(solution), "errors": errors,
                 "files": {n: p for n, p in targets.items() if p}}  # fmt: skip
-    gone = remarks_on_dropped(opened, TableSchema(tuple(key), tuple(columns["sensitive"])))
+    gone = [*order.lines, *remarks_on_dropped(opened, schema)]
     document["notes"] = [*document["notes"], *_CAVEATS, *results.get("out", ()), *gone, *almost]
+    document["order"] = order.document()
     if opened.dropped:
         document["columns_dropped"] = list(opened.dropped)
     say(document, _text(document, str(solution), columns))
@@ -198,4 +205,5 @@ def _text(document: Mapping[str, Any], solved: str, columns: Mapping[str, list[s
         "certificate": f"the proof; it contains the covariance of {w} and {x}{{private}}",
         **dict.fromkeys(("report", "report, again"), REPORTED),
     }
-    return "\n".join([*lines, *described(document["files"], words)])
+    shuffled = document["order"]["shuffled"]
+    return "\n".join([*lines, *described(document["files"], words, shuffled=shuffled)])

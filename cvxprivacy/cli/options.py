@@ -149,7 +149,7 @@ def seed(purpose: str, **more: Any) -> Decorator:
 
 
 def drawn(command: Command) -> Command:
-    """Add the options of random draws: ``seed`` and ``row_id``."""
+    """Add the options of random draws: ``seed``, ``row_id``, ``draw`` and ``shuffle``."""
 
     @seed(
         "Of the draws.  The risk holds only while nobody can guess it, and a short one is found "
@@ -167,6 +167,13 @@ def drawn(command: Command) -> Command:
         default="independent",
         help="Each record by itself, or together, so that every count of a group, and of a "
         "confidential value in it, is its expectation rounded up or down.",
+    )
+    @click.option(
+        "--shuffle",
+        is_flag=True,
+        help="Write the records in a secret random order, which the file NAME.house.json beside "
+        "--out keeps: the order of the original may tell what was changed.  Of --seed, if one is "
+        "typed.",
     )
     @wraps(command)
     def run(*, seed: int | None, row_id: str | None, **options: Any) -> Any:

@@ -55,7 +55,9 @@ def write_all(outputs: Sequence[Output], house: House | None = None) -> dict[str
     return results
 
 
-def refuse_unwritable(targets: Mapping[str, str | None], *inputs: str, prefix: str = "--") -> None:
+def refuse_unwritable(
+    targets: Mapping[str, str | None], *inputs: str, prefix: str = "--", shuffled: bool = False
+) -> None:
     """Refuse, before any work, outputs that cannot be or that would destroy a file.
 
     A file that is there is replaced only with ``--force``; an input never is; a device is no file.
@@ -63,7 +65,7 @@ def refuse_unwritable(targets: Mapping[str, str | None], *inputs: str, prefix: s
     """
     taken = {os.path.realpath(path): f"the input {path}" for path in inputs}
     wanted = [(name, path) for name, path in targets.items() if path is not None]
-    house = House.of(targets).path
+    house = House.of(targets, always=shuffled).path
     checked = wanted if house is None else [*wanted, (wanted[0][0], house)]
     for line in leftovers(path for _, path in checked if not is_device(path)):
         click.echo(f"cvxprivacy: {line}", err=True)
@@ -100,10 +102,12 @@ def _forced() -> bool:
     return context is not None and bool(context.meta.get(FORCED))
 
 
-def described(targets: Mapping[str, str | None], words: Mapping[str, str]) -> list[str]:
+def described(
+    targets: Mapping[str, str | None], words: Mapping[str, str], *, shuffled: bool = False
+) -> list[str]:
     """Return a line for each file; ``{private}`` in its words says that only its owner reads it."""
     lines, words = [], {**words, "house": PURPOSE + "{private}"}
-    for name, path in {**targets, "house": House.of(targets).path}.items():
+    for name, path in {**targets, "house": House.of(targets, always=shuffled).path}.items():
         if path is not None:
             file = Path(path)  # a device is nobody's own
             private = file.is_file() and not file.stat().st_mode & 0o077

@@ -11,9 +11,10 @@ import io
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from decimal import Decimal
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Any
@@ -25,11 +26,13 @@ from cvxprivacy.extras import required
 from cvxprivacy.tables.periods import periods_of
 
 if TYPE_CHECKING:
+    from cvxprivacy.cli.shuffle import Shuffle
     from cvxprivacy.release.channel import Channel
 
 __all__ = ["ParquetTable", "days_of_zone", "in_memory"]
 
 BATCH = 1 << 16  # records read at a time
+_POLARS = b"_PL_"  # what Polars notes of a field: its categories, in their order
 GROUP = 1 << 27  # bytes of a row group in memory; a larger one is written in pieces
 
 
@@ -50,6 +53,7 @@ class ParquetTable:
     folds = True  # as DuckDB does not tell names apart that differ in case alone
     dropped: Sequence[str] = ()  # columns that are not in the released table
     dropping: Mapping[str, Sequence[str]] = MappingProxyType({})  # how these were asked for
+    shuffle: Shuffle | None = None  # the secret order in which records are released
     labels: Mapping[str, Mapping[Any, str]] = MappingProxyType({})  # it has none of values
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -116,7 +120,7 @@ class ParquetTable:
             part = pa.table({name: column[first:place] for name, column in made.items()})
             return kept, part if kept is None else part.filter(kept)
 
-        return released.write(file, replaced, progress)
+        return released.write(file, replaced, progress, self.file.metadata.num_rows)
 
     def release(
         self, channel: Channel, file: IO[bytes], used: Sequence[str], seed: int,
@@ -140,12 +144,17 @@ class ParquetTable:
                 nan = f" AND NOT isnan({quoted})" if types[name] in ("FLOAT", "DOUBLE") else ""
                 relation = relation.filter(f"{quoted} IS NOT NULL{nan}")
             kept = relation.count("*").fetchall()[0][0]
+        together = draw == "balanced" or channel.drawn_jointly
+        table: Any = in_memory(relation, names) if together else relation
+        how = {"draw": draw} if together else {}
+
+        def drawing() -> Any:
+            records = channel.apply(table, seed=seed, row_id=row_id, **how)
+            return records.to_reader() if together else records
+
         with applied(self.path) as notes:
-            if draw == "balanced" or channel.drawn_jointly:
-                table = in_memory(relation, names)
-                reader = channel.apply(table, seed=seed, row_id=row_id, draw=draw).to_reader()
-            else:
-                reader = channel.apply(relation, seed=seed, row_id=row_id)
+            occurring = self._occurring(drawing, schema.key)
+            reader = drawing()
         places = [self.header.index(name) for name in used]
         drawn = _Drawn(reader, schema.key)
 
@@ -161,17 +170,30 @@ class ParquetTable:
         kinds = {name: reader.schema.field(name).type for name in schema.key}
         letters = _letters(channel)
         made = {
-            name: _array([letter[i] for letter in letters], kinds[name])
+            name: _array(
+                [y[i] for y in letters if y[i] in occurring.get(name, (y[i],))], kinds[name]
+            )
             for i, name in enumerate(schema.key)
         }
         released = _Released(self, made, dropped=kept not in (None, records))
-        notes += released.write(file, replaced, progress)
+        notes += released.write(file, replaced, progress, records if kept is None else kept)
         if not drawn.drained() or released.records != (records if kept is None else kept):
             problem = f"{released.records:,} records came where {kept or records:,} were counted"
             raise InputError("table", problem, "run again when the file is at rest")
         return {
             "records": released.records, "dropped": records - released.records, "notes": notes,
         }  # fmt: skip
+
+    def _occurring(self, drawing: Callable[[], Any], key: Sequence[str]) -> dict[str, set[Any]]:
+        """Return the values that are released in columns of categories: no others are listed."""
+        schema = self.file.schema_arrow
+        used = {
+            n: set[Any]() for n in key if _is_dictionary(schema.field(self.header.index(n)).type)
+        }
+        for batch in drawing() if used else ():
+            for name, values in used.items():
+                values.update(batch.column(name).unique().to_pylist())
+        return used
 
 
 def days_of_zone(connection: Any, schema: Any, bins: Mapping[str, Any]) -> None:
@@ -265,7 +287,7 @@ class _Released:
     def __init__(self, table: ParquetTable, made: Mapping[str, Any], *, dropped: bool) -> None:
         import pyarrow as pa
 
-        self.table, self.file, self.records = table, table.file, 0
+        self.table, self.file, self.made, self.records = table, table.file, made, 0
         original = self.file.schema_arrow
         counted = table.relation.limit(0).to_arrow_table().schema
         self.places = {name: table.header.index(name) for name in made}
@@ -273,7 +295,13 @@ class _Released:
         fields, changed, notes = list(original), dict[str, Any](), []
         for name, values in made.items():
             field, kind = original.field(self.places[name]), values.type
-            dictionary = self._dictionary(field, values) if _is_dictionary(field.type) else None
+            dictionary = None
+            if _is_dictionary(field.type):
+                field, dictionary = self._dictionary(field, values)
+                notes += [f"the categories of {name} are no longer marked as ordered: their order "
+                          "was that in which they first stand"] * (
+                    original.field(self.places[name]).type.ordered > field.type.ordered
+                )  # fmt: skip
             if kind == counted.field(self.places[name]).type or _are_numbers(kind, field.type):
                 kind = field.type if _holds(field.type, values, dictionary) else kind
             if _is_dictionary(kind):
@@ -289,16 +317,44 @@ class _Released:
         self.kept = [i for i in range(len(fields)) if i not in gone]
         names = {fields[i].name for i in gone} - {fields[i].name for i in self.kept}
         metadata = _metadata(original.metadata, changed, names, dropped=dropped)
-        self.schema = pa.schema([fields[i] for i in self.kept], metadata)
         others = sorted({*(original.metadata or {})} - {b"pandas", *(metadata or {})})
         if gone and others:
             kept = b", ".join(others).decode(errors="replace")
             notes.append(f"metadata that may be of the columns left out are left out, too: {kept}")
-        self.notes = notes
+        schema = pa.schema([fields[i] for i in self.kept], metadata)
+        key = {fields[place].name for place in self.places.values()}
+        schema, hiding = _unnamed(schema, key, self._names)
+        if hiding:
+            kept = ", ".join(hiding)
+            notes.append(f"metadata that name values of the key are left out: {kept}")
+        self.schema, self.notes = schema, notes
+
+    @cached_property
+    def _values(self) -> dict[str, bool]:
+        """The values that the key had, each with whether a record may be released with it."""
+        texts: dict[str, bool] = {}
+        for name, values in self.made.items():
+            original = self.table.relation.project(_quoted(name)).distinct().fetchall()
+            released = {*map(str, values.unique().to_pylist())}
+            texts |= {str(v): str(v) in released for (v,) in original if v is not None and v != ""}
+        return texts
+
+    def _names(self, text: str) -> bool:
+        """Tell whether a text names a value that is not released, or lists several values.
+
+        Those of text are found between letters and digits, too; numbers as words of their own.
+        """
+        words = {*re.findall(r"\w+", text)}
+        named = [
+            value for value in self._values
+            if value in words or (len(value) > 2 and not value.isdecimal() and value in text)
+        ]  # fmt: skip
+        return len(named) > 1 or not all(self._values[value] for value in named)
 
     def write(
-        self, file: IO[bytes], replaced: Callable[[Any], tuple[Any, Any]], progress: Progress
-    ) -> list[str]:
+        self, file: IO[bytes], replaced: Callable[[Any], tuple[Any, Any]], progress: Progress,
+        records: int,
+    ) -> list[str]:  # fmt: skip
         """Write the table, a row group at a time; return what is to be said of it.
 
         Parameters
@@ -308,21 +364,34 @@ class _Released:
             Given records as they were, in their order, returns which of them are kept, or None
             for all, and their new columns.
         progress : callable or None
+        records : int
+            That are kept.
         """
         import pyarrow.parquet as pq
 
         how, lost = self._manner()
-        cut, total = False, max(self.file.metadata.num_rows, 1)
+        shuffle, cut = self.table.shuffle, False
+
+        def parts(group: int) -> Iterator[Any]:
+            total = max(self.file.metadata.num_rows, 1)
+            for batch in self.file.iter_batches(BATCH, row_groups=[group]):
+                yield self._part(batch, *replaced(batch))
+                if progress is not None:
+                    progress(self.table.size * len(batch) // total)
+
+        groups = range(self.file.num_row_groups)
         with pq.ParquetWriter(file, self.schema, **how) as writer, _Behind(writer) as behind:
-            for group in range(self.file.num_row_groups):
+            if shuffle is not None:
+                every = (part for group in groups for part in parts(group))
+                for table in shuffle.tables(every, records, GROUP):
+                    self.records += behind.write([_alphabetical(table)])
+            for group in groups if shuffle is None else ():
                 held: list[Any] = []
-                for batch in self.file.iter_batches(BATCH, row_groups=[group]):
-                    if sum(part.nbytes for part in held) > GROUP:
+                for part in parts(group):
+                    if sum(each.nbytes for each in held) > GROUP:
                         self.records += behind.write(held)
                         held, cut = [], True
-                    held.append(self._part(batch, *replaced(batch)))
-                    if progress is not None:
-                        progress(self.table.size * len(batch) // total)
+                    held.append(part)
                 self.records += behind.write(held)
         pieces = f"row groups of more than {GROUP >> 20} MiB are written in pieces"
         notes = [*self.notes, *lost, *([pieces] if cut else [])]
@@ -339,14 +408,26 @@ class _Released:
             columns[place] = _cast(new[name], kind, self.dictionaries.get(name))
         return pa.Table.from_arrays([columns[i] for i in self.kept], schema=self.schema)
 
-    def _dictionary(self, field: Any, values: Any) -> Any:
-        """Return the categories of a column: those that are released, in the order they had."""
-        wanted = dict.fromkeys(v for v in values.to_pylist() if v is not None)
-        had: dict[Any, None] = {}
-        for batch in self.file.iter_batches(BATCH, columns=[field.name]):
-            had |= dict.fromkeys(batch.column(0).dictionary.to_pylist())
-        listed = [v for v in had if v in wanted] + [v for v in wanted if v not in had]
-        return _array(listed, field.type.value_type)
+    def _dictionary(self, field: Any, values: Any) -> tuple[Any, Any]:
+        """Return a column of categories and those that are released: sorted, or as declared.
+
+        A declared order in which they also first stand in the file may be made of it, and would
+        tell the key of the first record; in a shuffled table it is of no record.
+        """
+        released = sorted(dict.fromkeys(v for v in values.to_pylist() if v is not None))
+        if field.type.ordered:
+            declared, first = dict[Any, None](), dict[Any, None]()
+            for batch in self.file.iter_batches(BATCH, columns=[field.name]):
+                column = batch.column(0)
+                declared |= dict.fromkeys(column.dictionary.to_pylist())
+                first |= dict.fromkeys(column.unique().to_pylist())
+            there = [v for v in declared if v in first]
+            if self.table.shuffle is not None or there != [v for v in first if v is not None]:
+                rank = {value: i for i, value in enumerate(declared)}
+                released.sort(key=lambda value: rank.get(value, len(rank)))
+            elif released != [v for v in declared if v in released]:
+                field = field.with_type(_unordered(field.type))
+        return field, _array(released, field.type.value_type)
 
     def _manner(self) -> tuple[dict[str, Any], list[str]]:
         """Return how the file is written, and what is lost: an empty table tells it."""
@@ -491,6 +572,31 @@ def _cast(values: Any, kind: Any, dictionary: Any) -> Any:
     return pa.DictionaryArray.from_arrays(places, dictionary, ordered=kind.ordered)
 
 
+def _unordered(kind: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.dictionary(kind.index_type, kind.value_type, ordered=False)
+
+
+def _alphabetical(table: Any) -> Any:
+    """Return records whose columns of categories list them sorted, but for those that are ordered.
+
+    In the order of the original they would tell which of its records came first.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    columns = []
+    for field, column in zip(table.schema, table.columns, strict=True):
+        if _is_dictionary(field.type) and not field.type.ordered:
+            plain = column.cast(field.type.value_type)
+            listed = plain.unique().drop_null()
+            listed = listed.take(pc.sort_indices(listed))
+            column = _cast(plain, field.type, listed)
+        columns.append(column)
+    return pa.Table.from_arrays(columns, schema=table.schema)
+
+
 def _without_extension(field: Any) -> Any:
     """Return a field without what says of which extension type it was."""
     extension = b"ARROW:extension:"
@@ -562,3 +668,29 @@ def _metadata(
     except (KeyError, ValueError, TypeError, AttributeError):  # not of pandas' own making
         del metadata[b"pandas"]
     return metadata
+
+
+def _unnamed(
+    schema: Any, key: Collection[str], names: Callable[[str], bool]
+) -> tuple[Any, list[str]]:
+    """Return a schema without metadata, its own and of fields, that name values of the key."""
+    import pyarrow as pa
+
+    gone: list[str] = []
+
+    def kept(metadata: Mapping[bytes, bytes] | None, of_key: bool) -> dict[bytes, bytes] | None:
+        left = dict(metadata or {})
+        for key, value in (metadata or {}).items():
+            if key == b"pandas":  # its columns are described anew; what a user attached is not
+                described = json.loads(value)
+                attached = described.pop("attributes", None)
+                if attached and names(json.dumps(attached, ensure_ascii=False)):
+                    gone.append("pandas: attributes")
+                    left[key] = json.dumps(described).encode()
+            elif (of_key and key.startswith(_POLARS)) or names(value.decode(errors="replace")):
+                gone.append(key.decode(errors="replace"))
+                del left[key]
+        return left or None
+
+    fields = [field.with_metadata(kept(field.metadata, field.name in key)) for field in schema]
+    return pa.schema(fields, kept(schema.metadata, False)), list(dict.fromkeys(gone))

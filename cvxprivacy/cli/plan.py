@@ -434,6 +434,7 @@ class Planning:
 
     def _leaving(self) -> None:
         """Show what the other columns tell, and settle what leaves the house."""
+        from cvxprivacy.microdata.order import OrderTest
         from cvxprivacy.microdata.sample import Sample
         from cvxprivacy.microdata.untouched import advised, surveyed
 
@@ -446,6 +447,9 @@ class Planning:
         about = ", ".join(schema.sensitive)
         advice = [leak.undoing()["words"] for leak in leaks if leak.about != about and leak.undoes]
         advice += advised([leak for leak in leaks if leak.about == about], self.row.upper)
+        order = OrderTest.of(self.frame, schema, dropped=self.dropped)
+        self.shuffle = any(not one.by for one in order.remaining)
+        advice += order.lines
         if advice:
             self._tell("", *_indented(advice, by=3))
         self.document["advice"] = advice
@@ -535,6 +539,7 @@ class Planning:
             options += [[f"--{name}", "tab" if v == "\t" else str(v)] for v in values]
         if out is not None:
             options += [["--drop", name] for name in self.dropped]
+            options += [["--shuffle"]] * self.shuffle
             options += [["--out", out], ["--certificate", _beside(out)[0]]]
         return [["release", f"./{table}" if table.startswith("-") else table], *options]
 

@@ -245,7 +245,7 @@ def release(
 @shared.reads_tables
 def apply(
     channel: str, table: str, out: str, reading: dict[str, Any], seed: int,
-    row_id: str | None, draw: str, ensure: str | None,
+    row_id: str | None, draw: str, shuffle: bool, ensure: str | None,
     criterion: list[tuple[str, dict[str, Any]]], units: str, drop: Sequence[str],
     keep_columns: Sequence[str],
 ) -> None:  # fmt: skip
@@ -255,12 +255,16 @@ def apply(
     releases the table that was counted, and no other.
     """
     from cvxprivacy.cli.framed import output_format
+    from cvxprivacy.cli.house import House
     from cvxprivacy.cli.releasing import released_output
     from cvxprivacy.cli.report import records_drawn
+    from cvxprivacy.cli.shuffle import Shuffle
     from cvxprivacy.cli.table_files import open_table
+    from cvxprivacy.microdata.order import OrderTest
     from cvxprivacy.release.channel import Channel, MergedChannel
+    from cvxprivacy.tables.schema import TableSchema
 
-    refuse_unwritable({"out": out}, table, channel)
+    refuse_unwritable({"out": out}, table, channel, shuffled=shuffle)
     output_format(table, out)
     if bool(ensure) != bool(criterion):
         remedy = "pass --ensure table and each --criterion together"
@@ -291,9 +295,20 @@ def apply(
 
         kept, facts, lines = mended(kept, opened, criterion, seed, row_id, draw, units)
         unchecked = [DECIDED]
-    drawn = write_all([released_output(opened, kept, out, used, seed, row_id, draw)])["out"]
+    schema = kept.schema
+    assert schema is not None
+    hidden = tuple(name for name in schema.sensitive if name in opened.header)
+    raw = TableSchema(schema.key, hidden, missing="level")  # its values, as they are
+    order = OrderTest.of(opened.frame(raw.columns), raw, shuffled=shuffle, measured=False)
+    house = House.of({"out": out}, table, always=shuffle)
+    if shuffle:
+        opened.shuffle = Shuffle.of(seed)
+        house.entries["shuffle"] = opened.shuffle.key
+    output = released_output(opened, kept, out, used, seed, row_id, draw)
+    drawn = write_all([output], house)["out"]
     gone = remarks_on_dropped(opened, kept.schema, row_id)
-    drawn["notes"] = [*drawn["notes"], *merged, *unchecked, *gone]
+    drawn["notes"] = [*drawn["notes"], *order.lines, *merged, *unchecked, *gone]
+    facts["order"] = order.document()
     if opened.dropped:
         drawn["columns_dropped"] = list(opened.dropped)
     notes = [f"note: {note}" for note in drawn["notes"]]

@@ -26,6 +26,7 @@ from cvxprivacy.cli.report import (
     with_checks,
     with_copied,
 )
+from cvxprivacy.cli.shuffle import Shuffle
 from cvxprivacy.cli.statement import (
     law_criteria,
     of_table,
@@ -40,6 +41,7 @@ from cvxprivacy.cli.table_files import in_memory, open_table
 from cvxprivacy.errors import InputError
 from cvxprivacy.microdata.check import as_typed, asked
 from cvxprivacy.microdata.drawn_table import DrawnTable
+from cvxprivacy.microdata.order import OrderTest
 from cvxprivacy.microdata.released_law import law_of
 from cvxprivacy.microdata.table_design import solved_law
 from cvxprivacy.model.information import nat
@@ -106,8 +108,11 @@ class Releasing:
         self.targets |= self._beside()
         self.targets |= self.reports
         inputs = [*mapping_files(options["recoding"]), *options["after"], *options["after_channel"]]
-        refuse_unwritable(self.targets, table, *inputs)
-        self.house = House.of(self.targets, table)
+        shuffled = options["shuffle"]
+        if shuffled and self.targets["out"] is None:
+            raise InputError("--shuffle", "no table is drawn", "pass --out, the released table")
+        refuse_unwritable(self.targets, table, *inputs, shuffled=shuffled)
+        self.house = House.of(self.targets, table, always=shuffled)
         _refuse_with_holdout(options)
         if options["ensure"] == "table" and self.targets["out"] is None:
             raise InputError("--ensure", "no table is drawn", "pass --out, the released table")
@@ -152,6 +157,11 @@ class Releasing:
         schema = self.source.schema
         assert schema is not None
         self.schema, self.recoding = schema, recoded(self.data["source"], schema, choice)
+        self.opened.shuffle = Shuffle.of(self.seed) if options["shuffle"] else None
+        self.order = OrderTest.of(
+            self.frame, schema, dropped=self.opened.dropped, shuffled=options["shuffle"],
+            measured=options["untouched"],
+        )  # fmt: skip
         self.split = None if options["holdout"] is None else _split(options["holdout"], self.seed)
         self.halves = None if self.split is None else halves_of(self.source, self.split)
         design = self.source if self.halves is None else self.halves.design
@@ -210,6 +220,8 @@ class Releasing:
         ]
         self.kept = Kept(files)
         self.house.entries |= {} if self.split is None else {"split": self.split}
+        if self.opened.shuffle is not None:
+            self.house.entries["shuffle"] = self.opened.shuffle.key
         if self.drawn is not None and self.drawn.merging is not None:
             self.house.entries["merged"] = [
                 {"from": written(old, lenient=True), "to": written(new, lenient=True),
@@ -244,6 +256,7 @@ class Releasing:
             return release_facts(
                 typed, self.data, self.problem, self.source, self.solution, self.document,
                 self.checks, self.kept, self.seconds, on_step,
+                self.order,
                 criteria=list(as_typed(self.problem._criteria(), self.of_table).values()),
                 channel=self.channel if alone else None,
             )  # fmt: skip
@@ -287,7 +300,12 @@ class Releasing:
             )
             facts["draw"], facts["notes"] = "balanced", [*facts["notes"], words]
         facts = self._completed(with_copied(facts, self.source, self.copied))
-        more = [*remarks_on_dropped(self.opened, self.schema, self.row_id), *notes()]
+        facts["order"] = self.order.document()
+        more = [
+            *self.order.lines,
+            *remarks_on_dropped(self.opened, self.schema, self.row_id),
+            *notes(),
+        ]
         facts["notes"] = list(dict.fromkeys([*facts["notes"], *more]))
         return _population_facts(facts, self.population)
 

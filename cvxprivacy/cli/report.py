@@ -225,7 +225,8 @@ def report_text(document: Mapping[str, Any], source: DiscreteSource, solution: S
     if "sequel" in document:
         words["channel"] = "the channel of records in all tables{private}"
     words |= {f"{name}, new records": f"of new records: {text}" for name, text in words.items()}
-    return "\n".join([*lines, *described(document["files"], words)])
+    shuffled = document["order"]["shuffled"]
+    return "\n".join([*lines, *described(document["files"], words, shuffled=shuffled)])
 
 
 def _informed_lines(document: Mapping[str, Any], x: str) -> list[str]:

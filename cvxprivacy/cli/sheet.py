@@ -63,9 +63,10 @@ class Look:
     remark: str = _PLAIN
 
     def of(self, titles: Sequence[Any], released: Sequence[bool], records: int) -> Look:
-        """Return it with a header, and released columns of one format each.
+        """Return it with a header, and released columns of one format each, and of no width.
 
-        That of most of their cells: one of its own would tell what a cell was.
+        The format is that of most of their cells: one of its own would tell what a cell was.  A
+        width that fits the cells would tell how long the longest of the original is.
 
         Parameters
         ----------
@@ -84,7 +85,8 @@ class Look:
             if usual is not None:
                 formats |= {(row, column): usual for row in rows}
         others = {place: other for place, other in self.others.items() if not released[place[1]]}
-        return replace(self, titles=titles, formats=formats, others=others)
+        widths = [None if one else w for w, one in zip(self.widths, released, strict=True)]
+        return replace(self, titles=titles, formats=formats, others=others, widths=widths)
 
 
 def look_of(path: Path, sheet: str, rows: Sequence[int], columns: Sequence[int]) -> Look:

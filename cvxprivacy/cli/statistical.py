@@ -197,6 +197,8 @@ class StatisticalTable(MemoryTable):
                 cells = ["" if v is None else str(v) for v in shown]
             data[name] = _column(cells, "object" if text else "float64")
         metadata = _metadata(self.meta, changed, self.dropped)
+        for name in values:
+            self._forget(name, metadata, {*data[name].tolist()})
         ready = data.assign(**{
             name: _column(data[name].tolist(), _WIDTHS[kind])
             for name, kind in self.meta.readstat_variable_types.items()
@@ -220,6 +222,23 @@ class StatisticalTable(MemoryTable):
         lost = [("multiple response sets", self.meta.mr_sets)]
         lost += [("notes", self.meta.notes if self.format != "spss" else [])]
         return notes + [f"the {what} are not kept" for what, there in lost if there]
+
+    def _forget(self, name: str, metadata: dict[str, dict[str, Any]], there: set[Any]) -> None:
+        """Leave out what a released column has of the original alone.
+
+        That is labels of values that no record is released with, but for those that are declared as
+        missing; and the width that its longest text had.
+        """
+        missing, labels = self._declares(name), dict(metadata["value_labels"])
+        if name in labels:
+            labels[name] = {
+                value: label for value, label in labels[name].items()
+                if value in there or (missing is not None and missing(value))
+            }  # fmt: skip
+        metadata["value_labels"] = {n: of for n, of in labels.items() if of}
+        if any(isinstance(value, str) for value in there):
+            for kind in ("formats", "widths"):
+                metadata[kind].pop(name, None)
 
     @contextmanager
     def _place(self, file: IO[bytes]) -> Iterator[str]:

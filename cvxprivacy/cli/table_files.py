@@ -219,8 +219,9 @@ class TextTable(DelimitedTable, FramedTable):
             made = {value: texts.get(value, self._cell(value)) for value in dict.fromkeys(column)}
             cells[name] = [made[value] for value in column]
         with packed(file, compressed=self.compressed) as into:
+            order = None if self.shuffle is None else self.shuffle.lines
             for chunk in self.rewritten(
-                cells, keep=keep, spellings=spellings, without=self.dropped
+                cells, keep=keep, spellings=spellings, without=self.dropped, order=order
             ):
                 into.write(chunk)
                 if progress is not None:

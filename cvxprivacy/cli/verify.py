@@ -103,6 +103,7 @@ _PRINTED = "pass what `release … --json > FILE` printed of the same release"
 def _counted(table: str, released: str, report: str) -> tuple[dict[str, Any], list[str]]:
     """Return what is counted of a released table, as data and as lines of text."""
     from cvxprivacy.cli.second_reader import prepared
+    from cvxprivacy.cli.shuffle import Shuffle
     from cvxprivacy_verifier.released import recounted
 
     try:
@@ -113,7 +114,9 @@ def _counted(table: str, released: str, report: str) -> tuple[dict[str, Any], li
         raise InputError("--report", f"{report} is a report for a board", _PRINTED)
     try:
         ready, reader = prepared(document, table)
-        outcome = recounted(table, released, ready, reader)
+        shuffled = document.get("order", {}).get("shuffled")
+        order = Shuffle.kept(released).order if shuffled else None
+        outcome = recounted(table, released, ready, reader, order)
     except InputError:
         raise
     except (OSError, ValueError, ArithmeticError, LookupError, TypeError, AttributeError) as error:

@@ -200,6 +200,7 @@ def workbook(here):
     sheet["F9"], sheet["F9"].data_type = "#N/A", "e"
     sheet["F10"] = "  "
     sheet.column_dimensions["C"].width = 31
+    sheet.column_dimensions["D"].width = 19
     sheet["C5"].comment = openpyxl.comments.Comment("was b", "me")
     other["A1"] = "who"
     book.save("t.xlsx")
@@ -229,7 +230,8 @@ def test_a_sheet_keeps_its_name_formats_widths_and_header(workbook):
             assert now[i].value == (value if i != 2 else datetime.combine(value, time()))
             assert now[i].number_format == old[i].number_format
             assert now[i].data_type == old[i].data_type
-    assert new.active.column_dimensions["B"].width == 31
+    widths = new.active.column_dimensions
+    assert (widths["C"].width, widths["B"].width) == (19, 13)  # the key's told its longest value
     assert not [c for row in rows for c in row if c.comment]
     say("release", "t.xlsx", *OF_SHEET, "--out", "o.csv")
     assert Path("o.csv").read_text().startswith(",k,when,w,2026\n1,")

@@ -48,7 +48,11 @@ class Recount:
 
 
 def recounted(
-    original: str, released: str, report: Mapping[str, Any], rows: Rows | None = None
+    original: str,
+    released: str,
+    report: Mapping[str, Any],
+    rows: Rows | None = None,
+    order: Callable[[int], Iterable[int]] | None = None,
 ) -> Recount:
     """Count a released table beside its original, and compare it with the report of its release.
 
@@ -61,6 +65,9 @@ def recounted(
     rows : callable, optional
         Of a path, and of how it was read, yields the names of the columns and the records, as lists
         of text: for tables of another format.
+    order : callable, optional
+        Of how many records were released, which of the original's is the first, second, … of them:
+        for a table in a secret order.
 
     Raises
     ------
@@ -72,6 +79,7 @@ def recounted(
     outcome, coding = Recount(), report["asked"]["coding"]
     dropped = report.get("columns_dropped", [])
     before, after = ((rows or _records)(path, coding["reading"]) for path in (original, released))
+    after = after if order is None else _restored(after, order)
     counts, differ = _counted((original, before), (released, after), coding, dropped)
     if differ:
         outcome.problems.append(f"{differ:,} records differ in columns that are to be copied")
@@ -217,6 +225,19 @@ def _counted(
     if not counts.records:
         raise ValueError(f"{original} has no record to release")
     return counts, differ
+
+
+def _restored(
+    rows: Iterator[list[str]], order: Callable[[int], Iterable[int]]
+) -> Iterator[list[str]]:
+    """Yield the names above the columns, and the records in the order of the original."""
+    yield from [row for row in [next(rows, None)] if row is not None]
+    records = list(rows)
+    places = list(order(len(records)))
+    if sorted(places) != list(range(len(records))):
+        raise ValueError("the order that was kept is none of the released records")
+    for _, record in sorted(zip(places, records, strict=True), key=lambda pair: pair[0]):
+        yield record
 
 
 def _records(path: str, reading: Mapping[str, Any]) -> Iterator[list[str]]:

@@ -88,6 +88,7 @@ def release_verdict(
     broken = [check.sentence for check in checks if check.refuses]
     if document["status"] not in ("certified", "loose"):
         broken.append(f"nothing is proved of it (status {document['status']})")
+    broken += document["order"]["refusals"] if document["released"] else []
     if broken:
         return _refusal(broken)
     if not document["released"]:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from cvxprivacy.formulations.channel import ChannelProblem
     from cvxprivacy.microdata.audit import Audit
     from cvxprivacy.microdata.check import Check
+    from cvxprivacy.microdata.order import OrderTest
     from cvxprivacy.model.discrete import DiscreteSource
     from cvxprivacy.release.channel import Channel
     from cvxprivacy.results.solution import Solution
@@ -62,7 +63,8 @@ def release_facts(
     checks: Sequence[Check],
     kept: Kept,
     seconds: float,
-    progress: Callable[[str], object] | None = None,
+    progress: Callable[[str], object] | None,
+    order: OrderTest,
     *,
     criteria: Sequence[Criterion] | None = None,
     channel: Channel | None = None,
@@ -83,8 +85,10 @@ def release_facts(
         The files as they were written.
     seconds : float
         How long the problem took to solve.
-    progress : callable, optional
+    progress : callable or None
         Is told how far the curve is.
+    order : OrderTest
+        What the orders that are released tell.
     criteria : sequence of Criterion, optional
         As they were typed; by default the problem's.
     channel : Channel, optional
@@ -129,8 +133,8 @@ def release_facts(
             columns,
             source.records or 0,
             asked=[*first.standing(checks), *first.undecided(checks, criteria)],
-            leaks=first.of_release(document, columns, drawn.audit),
-            cost=first.costs(columns, drawn.changed, changes, asked.opened),
+            leaks=[*first.of_release(document, columns, drawn.audit), *first.of_order(order)],
+            cost=first.costs(columns, drawn.changed, changes, asked.opened, order),
             uncovered=first.copied(
                 columns,
                 asked.opened,

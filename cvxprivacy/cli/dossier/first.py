@@ -16,6 +16,7 @@ from cvxprivacy_verifier.wording import many
 if TYPE_CHECKING:
     from cvxprivacy.microdata.audit import Audit
     from cvxprivacy.microdata.check import Check
+    from cvxprivacy.microdata.order import OrderTest
 
 __all__ = [
     "copied",
@@ -24,6 +25,7 @@ __all__ = [
     "first_page",
     "handed_on",
     "left_out",
+    "of_order",
     "of_release",
     "percent",
     "standing",
@@ -173,6 +175,22 @@ def of_release(
     return lines
 
 
+def of_order(order: OrderTest) -> list[tuple[str, str]]:
+    """Return what the order of records tells, and the orders that copied columns give."""
+    lines = []
+    for one in order.remaining:
+        cure = f"without {one.by} there is no such order"
+        if not one.by:
+            cure = "--shuffle releases the records in a secret order"
+        words = str(one)
+        lines.append((f"{words[0].upper()}{words[1:]}.", "Who sees the neighbours of a record may "
+                      f"guess its true {one.about}; {cure}."))  # fmt: skip
+    if hints := order.hints:
+        lines.append((f"{hints[0].upper()}{hints[1:]}.", "Records with nearly the same value of "
+                      "such a column are alike more often than by chance."))  # fmt: skip
+    return lines
+
+
 def copied(
     columns: Mapping[str, Sequence[str]], opened: Any, *, measured: bool = False,
     sequel: bool = False, as_it_is: bool = True,
@@ -195,11 +213,12 @@ def copied(
 
 
 def costs(
-    columns: Mapping[str, Sequence[str]], changed: Facts | None, words: Sequence[str], opened: Any
-) -> list[str]:
+    columns: Mapping[str, Sequence[str]], changed: Facts | None, words: Sequence[str], opened: Any,
+    order: OrderTest,
+) -> list[str]:  # fmt: skip
     """Return how many records were changed, how much in each column, and what was left out."""
     if changed is None:
-        return [*words, *left_out(opened)]
+        return [*words, *left_out(opened, order)]
     of_any, *others = changed["any"], *columns["key"]
     either = " or ".join([", ".join(others[:-1]), others[-1]][len(others) < 2 :])
     return [
@@ -207,14 +226,15 @@ def costs(
         f"({percent(of_any['share'] or 0.0)}): another {either}, or none, in "
         "the released file than in the original.",
         *words[len(columns["key"]) > 1 :],
-        *left_out(opened),
+        *left_out(opened, order),
     ]
 
 
-def left_out(opened: Any) -> list[str]:
-    """Return which columns the released file has not."""
+def left_out(opened: Any, order: OrderTest) -> list[str]:
+    """Return which columns the released file has not, and that it has not the order."""
     gone = ", ".join(opened.dropped)
-    return [f"Left out of the released file: {gone}."] if gone else []
+    lines = [f"Left out of the released file: {gone}."] if gone else []
+    return [*lines, *["The order of records: it is random, and secret."] * order.shuffled]
 
 
 def handed_on(

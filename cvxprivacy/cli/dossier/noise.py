@@ -25,6 +25,7 @@ from cvxprivacy.text import cells
 
 if TYPE_CHECKING:
     from cvxprivacy.formulations.quadratic_gaussian import QuadraticGaussian
+    from cvxprivacy.microdata.order import OrderTest
     from cvxprivacy.results.solution import Solution
 
 __all__ = ["explained", "noise_facts"]
@@ -52,6 +53,7 @@ def noise_facts(
     released: Mapping[str, Sequence[float]] | None,
     kept: Kept,
     notes: Sequence[str],
+    order: OrderTest,
 ) -> Facts:
     """Return the facts of a release of numbers.
 
@@ -67,6 +69,8 @@ def noise_facts(
         The files as they were written.
     notes : sequence of str
         What is to be said besides.
+    order : OrderTest
+        What the order of records tells.
     """
     schema = TableSchema(
         key=tuple(columns["key"]), sensitive=tuple(columns["sensitive"]),
@@ -75,7 +79,7 @@ def noise_facts(
     guard = Guard([], schema.columns)  # its text speaks of columns and measures alone
     w, x = cells(list(schema.sensitive)), cells(list(schema.key))
     check, share = _budget(frame, problem, solution, released), problem.budget / len(schema.key)
-    document = {"status": solution.status, "released": released or {}}
+    document = {"status": solution.status, "released": released, "order": order.document()}
     verdict = release_verdict(document, [check], released is not None)
     if verdict["may_be_released"]:
         verdict["words"] += (
@@ -99,8 +103,10 @@ def noise_facts(
             columns,
             records,
             asked=first.standing([check]),
-            leaks=_leaks(frame, schema, solution, released, before),
-            cost=[*_costs(frame, released), *first.left_out(asked.opened)],
+            leaks=[
+                *_leaks(frame, schema, solution, released, before), *first.of_order(order)
+            ],
+            cost=[*_costs(frame, released), *first.left_out(asked.opened, order)],
             paid="Averages over all records, in the column's own unit.",
             uncovered=first.copied(columns, asked.opened),
         ),

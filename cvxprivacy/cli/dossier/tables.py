@@ -101,6 +101,8 @@ class Drawn:
         after = released_table(path, schema).frame(
             there, binned={n: of for n, of in schema.bins.items() if n in schema.sensitive}
         )
+        if asked.opened.shuffle is not None:
+            after = asked.opened.shuffle.undone(after)
         # what misses a value in the release is suppressed: those that were dropped are not in it
         before = schema.counted_records(asked.opened.frame(names, binned=schema.bins))
         if len(there) < len(names):

@@ -1,0 +1,174 @@
+"""Orders that tell of a protected column, and those that do not: at which rate."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cvxprivacy.microdata import order
+from cvxprivacy.microdata.order import LEVEL, OrderTest
+from cvxprivacy.tables.schema import TableSchema
+from tests.public_tables import real_folder
+
+SCHEMA = TableSchema(key=("town", "age"), sensitive=("ill",))
+
+
+def people(records=600, seed=0):
+    chance = np.random.default_rng(seed)
+    return pd.DataFrame({
+        "town": chance.choice(list("abcdef"), records), "age": chance.integers(20, 60, records),
+        "ill": chance.choice(["no", "yes"], records, p=[0.7, 0.3]),
+    })  # fmt: skip
+
+
+def findings_of(frame, **options):
+    """Return which orders tell of which columns."""
+    test = OrderTest.of(frame, SCHEMA, **options)
+    return {(one.by, one.about) for one in test.findings}
+
+
+def sorted_by(*names):
+    return people().sort_values(list(names), kind="stable", ignore_index=True)
+
+
+def periodic(period):
+    frame = people()
+    frame["ill"] = np.where(np.arange(len(frame)) % period == 0, "yes", "no")
+    return frame
+
+
+def blockwise():
+    """Towns one after the other in parts that are not all of a town, and no order within them."""
+    frame = people(3000)
+    share = np.where(np.arange(3000) < 1500, 0.35, 0.65)
+    frame["ill"] = np.where(np.random.default_rng(1).random(3000) < share, "yes", "no")
+    return frame
+
+
+ARRANGED = {
+    "by the key": (sorted_by("town"), "town"),
+    "by a number": (sorted_by("age"), "age"),
+    "by several": (sorted_by("town", "age"), "town"),
+    "within groups": (sorted_by("town", "age"), "age"),
+    "by what is confidential": (sorted_by("ill"), "ill"),
+    "backwards": (people().sort_values("age", ascending=False, ignore_index=True), "age"),
+    "every third": (periodic(3), "ill"),
+    "every 31st": (periodic(31), "ill"),
+    "a slow drift": (blockwise(), "ill"),
+    "too regular": (periodic(2), "ill"),
+}
+
+
+@pytest.mark.parametrize("name", ARRANGED)
+def test_an_order_that_tells_is_seen(name):
+    frame, about = ARRANGED[name]
+    assert ("", about) in findings_of(frame)
+    shuffled = frame.sample(frac=1, random_state=3, ignore_index=True)
+    assert not findings_of(shuffled)
+
+
+def test_a_copied_column_gives_an_order_back():
+    """A running number, a time stamp with gaps, and names whose digits count as a number."""
+    frame = sorted_by("town")
+    frame["number"] = range(len(frame))
+    frame["when"] = pd.Timestamp("2026-01-01") + pd.to_timedelta(frame["number"] ** 2, "min")
+    frame["minute"] = frame["when"].min() + pd.to_timedelta(frame["number"], "s")  # of one day
+    dates = pd.Timestamp("2025-11-20") + pd.to_timedelta(frame["number"] // 6, "D")
+    frame["day"], frame["us"] = dates.dt.strftime("%d.%m.%Y"), dates.dt.strftime("%m/%d/%Y")
+    frame["name"] = [f"P{i}" for i in frame["number"]]
+    frame["chance"] = np.random.default_rng(5).random(len(frame))
+    mixed = frame.sample(frac=1, random_state=1, ignore_index=True)
+    columns = ["number", "when", "minute", "day", "us", "name"]
+    expected = {(name, "town") for name in columns}
+    assert findings_of(mixed) == expected
+    assert findings_of(frame) == {("", "town"), *expected}
+    assert findings_of(mixed, dropped=columns[1:]) == {("number", "town")}
+    assert findings_of(mixed, measured=False) == set()
+
+
+def test_what_is_refused_is_what_shuffling_and_dropping_do_not_mend():
+    frame = sorted_by("town")
+    as_it_is = OrderTest.of(frame, SCHEMA)
+    assert as_it_is.refusals == ["the order of records tells of town: release it with --shuffle"]
+    assert OrderTest.of(frame, SCHEMA, shuffled=True).refusals == []
+    frame["number"] = range(len(frame))
+    (refusal,) = OrderTest.of(frame, SCHEMA, shuffled=True).refusals
+    assert refusal == "the order of number, which is copied, tells of town: drop or coarsen it"
+    # a column that is a little alike in like records is told, and refused by nobody
+    frame["number"] = np.random.default_rng(0).normal(frame["town"].map("abcdef".index), 2)
+    test = OrderTest.of(frame, SCHEMA, shuffled=True)
+    assert test.refusals == []
+    assert test.hints == "copied columns whose order tells a little: number (of town)"
+    frame["number"] = frame.groupby("town").cumcount()  # they start anew in each town
+    assert OrderTest.of(frame, SCHEMA, shuffled=True).refusals == []
+
+
+def test_numbers_in_the_order_of_appearance_name_the_first_record():
+    frame = people()
+    schema = TableSchema(key=("town",), sensitive=("ill",))
+    frame["town"] = pd.factorize(frame["town"])[0]
+    (one,) = OrderTest.of(frame, schema).findings
+    assert (one.kind, one.about) == ("numbering", "town")
+    assert OrderTest.of(frame, schema, shuffled=True).refusals == []
+    frame["town"] = (5 - frame["town"]) % 6
+    assert OrderTest.of(frame, schema).findings == ()
+
+
+def test_mean_and_variance_are_those_of_all_arrangements():
+    """Of seven records in each arrangement: no tail is less than half of the true one."""
+    codes = np.array([0, 0, 0, 1, 1, 2, 2])
+    counts = {lag: [] for lag in (1, 2, 3)}
+    bounds = []
+    for arranged in {*permutations(codes.tolist())}:
+        along = np.array(arranged)
+        share, chance, tails = order._lagged(along, 3)
+        bounds.append(tails)
+        for lag, of_lag in counts.items():
+            of_lag.append(share[lag - 1])
+    assert chance == pytest.approx(5 / 21)
+    for lag, shares in counts.items():
+        assert np.mean(shares) == pytest.approx(5 / 21)
+        far = np.abs(np.array(shares) - 5 / 21)
+        for value, tail in zip(shares, np.array(bounds)[:, lag - 1], strict=True):
+            assert np.mean(far >= abs(value - 5 / 21) - 1e-12) <= 2 * tail
+
+
+@pytest.mark.parametrize("kinds", [2, 7, 60])
+def test_false_alarms_are_rare(kinds):
+    """The bound is a bound of the tail: a hundred times the level is no more often exceeded."""
+    chance, wrong, trials = np.random.default_rng(kinds), 0, 300
+    for _ in range(trials):
+        codes = chance.choice(kinds, int(chance.integers(30, 400)))
+        wrong += bool(order._findings("", {"w": codes}, np.arange(len(codes)), 1, order.LAGS))
+    assert wrong <= 2  # 0.3 are expected at most, and 3 or more in 0.4 % of such tests
+    assert LEVEL == 1e-3
+
+
+def test_stretches_of_a_large_table_are_looked_at(monkeypatch):
+    """Of a table in memory and of one that DuckDB streams, the same ones."""
+    duckdb = pytest.importorskip("duckdb")
+    monkeypatch.setattr(order, "WINDOW", 64)
+    monkeypatch.setattr(order, "WINDOWS", 8)
+    frame = sorted_by("town")
+    connection = duckdb.connect()
+    connection.register("frame", frame)
+    tests = [OrderTest.of(table, SCHEMA) for table in (frame, connection.sql("FROM frame"))]
+    assert [one.records for one in tests] == [512, 512]
+    assert tests[0] == tests[1]
+    assert [one.about for one in tests[0].findings] == ["town"]
+
+
+@pytest.mark.real
+def test_what_is_said_of_public_tables():
+    """Adult is in no order that tells; those of utilities come back month by month, 341 apart."""
+    folder = real_folder("adult", "eia")
+    schema = TableSchema(key=("age", "sex"), sensitive=("marital-status",))
+    adult = OrderTest.of(pd.read_csv(folder / "adult.csv"), schema)
+    assert adult.refusals == []
+    assert {one.by for one in adult.findings} == {"fnlwgt"}
+    schema = TableSchema(key=("STATE",), sensitive=("UTILNAME",))
+    utilities = OrderTest.of(pd.read_csv(folder / "eia.csv"), schema, measured=False)
+    assert {(one.about, one.lag) for one in utilities.findings} >= {("UTILNAME", 341)}
