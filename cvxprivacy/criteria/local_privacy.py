@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -18,19 +18,26 @@ import numpy.typing as npt
 
 from cvxprivacy.criteria.base import Criterion, Words, factor_in_words
 from cvxprivacy.criteria.counts import Counts, Verdict
+from cvxprivacy.criteria.decisions import within
 from cvxprivacy.criteria.ratios import EXPONENT, exponent
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import Real, array as exact_array, fractions
+from cvxprivacy.exact import Real, array as exact_array, fractions, rational
 from cvxprivacy.frozen import owned
+from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.lettering import Lettering
+from cvxprivacy.programs.letters import Earlier
 from cvxprivacy.programs.notation import tex
 from cvxprivacy.programs.parameter import Parameter, Scalar
 from cvxprivacy.programs.side_conditions import Auxiliary, Excess, Rule
+from cvxprivacy.text import upwards
 from cvxprivacy.validation import table
 
 __all__ = ["LocalPrivacy", "generating_pairs"]
+
+_Pair = tuple[int, int]
+_Bound = tuple[Fraction, Fraction]  # how far apart, and what e^ε of that distance is multiplied by
 
 
 class LocalPrivacy(Criterion):
@@ -41,6 +48,9 @@ class LocalPrivacy(Criterion):
     .. math::
        p(x̂ | x) &≤ e^{ε\, m(x, x')} p(x̂ | x') && \text{for a metric } m \\
        \textstyle\sum_{x̂} \bigl(p(x̂ | s) - e^ε p(x̂ | s')\bigr)^+ &≤ δ && \text{but for } δ
+
+    After earlier releases it is of all together, p(z | s) p(x̂ | s, z) ≤ e^ε p(z | s') p(x̂ | s', z),
+    where s is all that any of them saw: x, or (w, x).
 
     Metric privacy: K. Chatzikokolakis, M. E. Andrés, N. E. Bordenabe and C. Palamidessi,
     *Broadening the scope of differential privacy using metrics*, PETS 2013.  Only pairs that do not
@@ -59,7 +69,8 @@ class LocalPrivacy(Criterion):
     Raises
     ------
     InputError
-        For a negative or a huge ε, what is no metric, a δ that is not between 0 and 1, or both.
+        For a negative or a huge ε, what is no metric, a δ that is not between 0 and 1, or both;
+        once there are earlier releases, for a δ, or an ε that these exceed by themselves.
 
     Examples
     --------
@@ -89,6 +100,7 @@ class LocalPrivacy(Criterion):
     """
 
     name = "local_privacy"
+    of_releases = "all"
     survives_merging = of_channel = independent_draws = True
     by_law = False  # of the channel, whatever the law
     words = Words(
@@ -150,47 +162,108 @@ class LocalPrivacy(Criterion):
         others += "" if self.delta is None else f", delta={float(self.delta):g}"
         return f"LocalPrivacy({float(self.epsilon):g}{others})"
 
+    def tightest(self, laws: Sequence[DiscreteSource]) -> float | None:
+        """What earlier releases are at by themselves, if there are any."""
+        earlier = [law.earlier[law.joint > 0] for law in laws if law.earlier is not None]
+        if self.metric is not None and earlier:
+            return None
+        least = super().tightest(laws)
+        for chances in earlier:
+            low, high = chances.min(axis=0), chances.max(axis=0)
+            ratio = max(math.log(b / a) if a else math.inf for a, b in zip(low, high, strict=True))
+            least = max(least, ratio * (1 + 1e-12))
+        return least
+
     def stated(self, of: Lettering) -> str:
-        other = ", ".join(f"{letter}'" for letter in of.inputs)
-        right, limit = rf"p({of.y} \mid {other})", tex(float(self.epsilon))
+        read = of.together or of.inputs
+        other = ", ".join(f"{letter}'" for letter in read)
+        right, limit = of.all_releases("'"), tex(float(self.epsilon))
         if self.delta is not None:
             inner = rf"\bigl({of.channel} - e^{{{limit}}} \, {right}\bigr)^+"
             most = tex(float(self.delta))
             return rf"\sum_{{{of.y}}} {inner} \le {most} \quad \forall\, {of.s}, {other}"
         if self.metric is not None:
-            limit = rf"{limit} \, m({of.s}, {other})"
-        return rf"{of.channel} \le e^{{{limit}}} \, {right} \quad \forall\, {of.s}, {other}, {of.y}"
+            limit = rf"{limit} \, m({', '.join(read)}, {other})"
+        each = ", ".join([*read, other, *("z" if of.together else ""), of.y])
+        return rf"{of.all_releases()} \le e^{{{limit}}} \, {right} \quad \forall\, {each}"
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
         if self.delta is not None:
             return self._excesses(release)
-        if self.metric is not None:
+        if self.metric is not None or release.earlier is not None:
             return self._pairs(release)
         most = self.epsilon.exp()
         return {"": Auxiliary.of("ratio", most, rf"e^{{{tex(self.epsilon.near)}}}")}
 
     def _pairs(self, release: Alphabet) -> Mapping[str, Rule]:
-        """Return a row for each pair of letters that generates others (of each output)."""
-        size, distances = len(release.source.x), self.metric
-        if distances.shape != (size, size):
-            remedy = f"pass one of shape ({size}, {size}), in the order of the source's x"
-            raise InputError("metric", f"shape {distances.shape}", remedy)
-        if release.encoder_inputs != "x":
-            problem = "inputs that are not x alone, of which the metric is"
-            raise InputError("metric", problem, 'use encoder="x" and no side information')
+        """Return a row for each pair of letters that generates others (of each output).
+
+        After earlier releases it is of p(z | s) p(x̂ | s, z), for each z, which generates alike.
+        """
+        pairs = {(i, j): (distance, Fraction(1)) for (i, j), distance in self._apart(release)}
+        if release.earlier is not None:
+            pairs = self._after(release.earlier, pairs)
         rules: dict[str, Rule] = {}
-        metric = distances[np.ix_(release.x_of, release.x_of)]
-        for (i, j), distance in generating_pairs(metric).items():
+        for (i, j), (distance, share) in pairs.items():
             if distance:
-                most = (self.epsilon * distance).exp()
+                most = (self.epsilon * distance).exp() * share
                 rules[f"{i}/{j}"] = release.moved({i: Scalar(1), j: -most}).each() <= 0
             else:  # whatever ε is
                 same = release.moved({i: Scalar(1), j: Scalar(-1)}).each()
                 rules[f"{i}={j}"] = same == 0 * self.epsilon
         return rules
 
+    def _apart(self, release: Alphabet) -> Iterable[tuple[tuple[int, int], Fraction]]:
+        """Return the pairs of inputs whose bounds generate all others, and how far they are."""
+        earlier, size, distances = release.earlier, len(release.source.x), self.metric
+        if distances is None:
+            inputs = range(release.n if earlier is None else len(earlier.labels))
+            return ((pair, Fraction(1)) for pair in itertools.permutations(inputs, 2))
+        if distances.shape != (size, size):
+            remedy = f"pass one of shape ({size}, {size}), in the order of the source's x"
+            raise InputError("metric", f"shape {distances.shape}", remedy)
+        if (release.encoder_inputs if earlier is None else earlier.sees) != "x":
+            problem = "inputs that are not x alone, of which the metric is"
+            remedy = 'use encoder="x", for this and earlier releases, and no other side information'
+            raise InputError("metric", problem, remedy)
+        x_of = release.x_of if earlier is None else earlier.x_of
+        return generating_pairs(distances[np.ix_(x_of, x_of)]).items()
+
+    def _after(self, earlier: Earlier, pairs: Mapping[_Pair, _Bound]) -> dict[_Pair, _Bound]:
+        """Return pairs of the encoder's letters, with p(z | s')/p(z | s) where that is least."""
+        epsilon, bounds, broken = rational(self.epsilon), dict[_Pair, _Bound](), []
+        for (i, j), (distance, _) in pairs.items():
+            for z, (p, q) in enumerate(zip(earlier.chance[i], earlier.chance[j], strict=True)):
+                if p > q and not (q and within(p / q, epsilon * distance)):  # Σ over x̂ of the rule
+                    alone = math.log(p / q) / distance if q and distance else math.inf
+                    broken.append((alone, i, j, z))
+                elif p and earlier.letter[i, z] != earlier.letter[j, z]:
+                    letters = int(earlier.letter[i, z]), int(earlier.letter[j, z])
+                    _, least = bounds.get(letters, (distance, q / p))
+                    bounds[letters] = distance, min(least, q / p)
+        if broken:
+            self._refuse_earlier(earlier, *max(broken))
+        return bounds
+
+    def _refuse_earlier(self, earlier: Earlier, alone: float, i: int, j: int, z: int) -> None:
+        """Say which earlier letter breaks the rule by itself, whatever is released now."""
+        p, q = (float(earlier.chance[s, z]) for s in (i, j))
+        problem = (
+            f"{self.epsilon.near:g} is below the {alone:.4g} of the earlier releases by themselves: "
+            f"{earlier.outputs[z]!r} was released of {earlier.labels[i]!r} with probability {p:.4g}, "
+            f"of {earlier.labels[j]!r} with {q:.4g}"
+        )
+        remedy = f"pass at least {upwards(alone * (1 + 1e-15))}"
+        if math.isinf(alone):
+            remedy = "bound what all tell otherwise, as by LeakageCap"
+        raise InputError("epsilon", problem, remedy, value=self.epsilon.near)
+
     def _excesses(self, release: Alphabet) -> Mapping[str, Rule]:
         """Return the excess of each letter over each other."""
+        if release.earlier is not None:
+            problem = "one δ for this and earlier releases together, which no program states yet"
+            remedy = "leave delta out; or state it without after=, and add up ε and δ of each release"
+            raise InputError("delta", problem, remedy, value=self.delta.near)
         factor, mass, size = self.epsilon.exp(), release.masses, release.n
         (bound, _), (most, off) = self.delta.enclosure, factor.enclosure
         none = exact_array([Fraction(0)] * release.m)
