@@ -23,6 +23,7 @@ from cvxprivacy.criteria.ratios import EXPONENT, exponent
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real, array as exact_array, fractions, rational
 from cvxprivacy.frozen import owned
+from cvxprivacy.leakage import Maximal
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.programs.alphabet import Alphabet
@@ -36,8 +37,6 @@ from cvxprivacy.validation import table
 
 __all__ = ["LocalPrivacy", "generating_pairs"]
 
-_Pair = tuple[int, int]
-_Bound = tuple[Fraction, Fraction]  # how far apart, and what e^ε of that distance is multiplied by
 
 
 class LocalPrivacy(Criterion):
@@ -162,6 +161,10 @@ class LocalPrivacy(Criterion):
         others += "" if self.delta is None else f", delta={float(self.delta):g}"
         return f"LocalPrivacy({float(self.epsilon):g}{others})"
 
+    def entries_of(self, release: Alphabet, x: int) -> tuple[Any, Any] | None:
+        """Return no bounds after earlier releases: how these released x is not in the law."""
+        return None if release.earlier is not None else super().entries_of(release, x)
+
     def tightest(self, laws: Sequence[DiscreteSource]) -> float | None:
         """What earlier releases are at by themselves, if there are any."""
         earlier = [law.earlier[law.joint > 0] for law in laws if law.earlier is not None]
@@ -190,8 +193,10 @@ class LocalPrivacy(Criterion):
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
         if self.delta is not None:
             return self._excesses(release)
-        if self.metric is not None or release.earlier is not None:
+        if self.metric is not None:
             return self._pairs(release)
+        if release.earlier is not None:
+            return self._together(release, release.earlier)
         most = self.epsilon.exp()
         return {"": Auxiliary.of("ratio", most, rf"e^{{{tex(self.epsilon.near)}}}")}
 
@@ -200,25 +205,7 @@ class LocalPrivacy(Criterion):
 
         After earlier releases it is of p(z | s) p(x̂ | s, z), for each z, which generates alike.
         """
-        pairs = {(i, j): (distance, Fraction(1)) for (i, j), distance in self._apart(release)}
-        if release.earlier is not None:
-            pairs = self._after(release.earlier, pairs)
-        rules: dict[str, Rule] = {}
-        for (i, j), (distance, share) in pairs.items():
-            if distance:
-                most = (self.epsilon * distance).exp() * share
-                rules[f"{i}/{j}"] = release.moved({i: Scalar(1), j: -most}).each() <= 0
-            else:  # whatever ε is
-                same = release.moved({i: Scalar(1), j: Scalar(-1)}).each()
-                rules[f"{i}={j}"] = same == 0 * self.epsilon
-        return rules
-
-    def _apart(self, release: Alphabet) -> Iterable[tuple[tuple[int, int], Fraction]]:
-        """Return the pairs of inputs whose bounds generate all others, and how far they are."""
         earlier, size, distances = release.earlier, len(release.source.x), self.metric
-        if distances is None:
-            inputs = range(release.n if earlier is None else len(earlier.labels))
-            return ((pair, Fraction(1)) for pair in itertools.permutations(inputs, 2))
         if distances.shape != (size, size):
             remedy = f"pass one of shape ({size}, {size}), in the order of the source's x"
             raise InputError("metric", f"shape {distances.shape}", remedy)
@@ -227,26 +214,51 @@ class LocalPrivacy(Criterion):
             remedy = 'use encoder="x", for this and earlier releases, and no other side information'
             raise InputError("metric", problem, remedy)
         x_of = release.x_of if earlier is None else earlier.x_of
-        return generating_pairs(distances[np.ix_(x_of, x_of)]).items()
+        pairs = generating_pairs(distances[np.ix_(x_of, x_of)])
+        bounds = {pair: (distance, Fraction(1)) for pair, distance in pairs.items()}
+        if earlier is not None:
+            self._refuse_exceeded(earlier, [(*p, z, d) for p, d in pairs.items() for z in earlier.z])
+            bounds = _with_earlier(earlier, pairs)
+        rules: dict[str, Rule] = {}
+        for (i, j), (distance, share) in bounds.items():
+            if distance:
+                most = (self.epsilon * distance).exp() * share
+                rules[f"{i}/{j}"] = release.moved({i: Scalar(1), j: -most}).each() <= 0
+            else:  # whatever ε is
+                same = release.moved({i: Scalar(1), j: Scalar(-1)}).each()
+                rules[f"{i}={j}"] = same == 0 * self.epsilon
+        return rules
 
-    def _after(self, earlier: Earlier, pairs: Mapping[_Pair, _Bound]) -> dict[_Pair, _Bound]:
-        """Return pairs of the encoder's letters, with p(z | s')/p(z | s) where that is least."""
-        epsilon, bounds, broken = rational(self.epsilon), dict[_Pair, _Bound](), []
-        for (i, j), (distance, _) in pairs.items():
-            for z, (p, q) in enumerate(zip(earlier.chance[i], earlier.chance[j], strict=True)):
-                if p > q and not (q and within(p / q, epsilon * distance)):  # Σ over x̂ of the rule
-                    alone = math.log(p / q) / distance if q and distance else math.inf
-                    broken.append((alone, i, j, z))
-                elif p and earlier.letter[i, z] != earlier.letter[j, z]:
-                    letters = int(earlier.letter[i, z]), int(earlier.letter[j, z])
-                    _, least = bounds.get(letters, (distance, q / p))
-                    bounds[letters] = distance, min(least, q / p)
-        if broken:
-            self._refuse_earlier(earlier, *max(broken))
-        return bounds
+    def _together(self, release: Alphabet, earlier: Earlier) -> Mapping[str, Rule]:
+        """Return max_s p(z | s) p(x̂ | s, z) ≤ e^ε p(z | s') p(x̂ | s', z) for each s' and z."""
+        ends = [(int(p.argmax()), int(p.argmin()), z) for z, p in enumerate(earlier.chance.T)]
+        self._refuse_exceeded(earlier, [(*end, Fraction(1)) for end in ends])
+        factor, rules = self.epsilon.exp() * release.law_rounding, dict[str, Rule]()
+        for z, observer in enumerate(release.observers):
+            greatest = release.leaked(Maximal(), "S", observer).each()
+            least: dict[int, Fraction] = {}
+            for s, p in zip(earlier.letter[:, z].tolist(), earlier.chance[:, z], strict=True):
+                least[s] = min(least.get(s, p), p)
+            for s, p in least.items():
+                rules[f"{s}|{observer.name}"] = greatest <= release.moved({s: factor * p}).each()
+        return rules
 
-    def _refuse_earlier(self, earlier: Earlier, alone: float, i: int, j: int, z: int) -> None:
-        """Say which earlier letter breaks the rule by itself, whatever is released now."""
+    def _refuse_exceeded(
+        self, earlier: Earlier, places: Iterable[tuple[int, int, int, Fraction]]
+    ) -> None:
+        """Refuse an ε that the rule, summed over x̂, does not allow the earlier releases.
+
+        ``places`` are inputs s, s', letters z, and how far s and s' are apart.
+        """
+        epsilon, exceeded = rational(self.epsilon), []
+        for i, j, z, distance in places:
+            p, q = earlier.chance[i, z], earlier.chance[j, z]
+            if p > q and not (q and within(p / q, epsilon * distance)):
+                alone = math.log(p / q) / float(distance) if q and distance else math.inf
+                exceeded.append((alone, i, j, z))
+        if not exceeded:
+            return
+        alone, i, j, z = max(exceeded)
         p, q = (float(earlier.chance[s, z]) for s in (i, j))
         problem = (
             f"{self.epsilon.near:g} is below the {alone:.4g} of the earlier releases by themselves: "
@@ -283,6 +295,20 @@ class LocalPrivacy(Criterion):
                 moving=dict.fromkeys(factor.slopes, slope),
             )
         return rules
+
+
+def _with_earlier(
+    earlier: Earlier, pairs: Mapping[tuple[int, int], Fraction]
+) -> dict[tuple[int, int], tuple[Fraction, Fraction]]:
+    """Return how far letters of the encoder are apart, and the least p(z | s')/p(z | s) of them."""
+    bounds: dict[tuple[int, int], tuple[Fraction, Fraction]] = {}
+    for (i, j), distance in pairs.items():
+        for z in earlier.z:
+            if earlier.chance[i, z]:
+                letters = int(earlier.letter[i, z]), int(earlier.letter[j, z])
+                share = earlier.chance[j, z] / earlier.chance[i, z]
+                bounds[letters] = distance, min(share, bounds.get(letters, (distance, share))[1])
+    return bounds
 
 
 def _metric(value: Any) -> Any:

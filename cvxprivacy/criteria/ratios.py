@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -294,6 +293,10 @@ class MaximalLeakage(Criterion):
     def __init__(self, b: Real) -> None:
         self.b = b
 
+    def entries_of(self, release: Alphabet, x: int) -> tuple[Any, Any] | None:
+        """Return no bounds after earlier releases: how these released x is not in the law."""
+        return None if release.earlier is not None else super().entries_of(release, x)
+
     def stated(self, of: Lettering) -> str:
         most = rf"\max_{{{of.record}}} {of.all_releases()}"
         outputs = f"z, {of.y}" if of.together else of.y
@@ -303,6 +306,5 @@ class MaximalLeakage(Criterion):
         base = ("2", 2.0) if release.units == "bits" else ("e", math.e)
         most = self.b.exp(base[1])
         if release.earlier is not None:  # F of s at each earlier z, a part of what is released
-            row = release.leaked(Maximal(), "S") <= most
-            return {"": replace(row, radius=row.radius + 2 * row.number * release.law_rounding)}
+            return {"": release.leaked(Maximal(), "S") <= most * release.law_rounding}
         return {"": Auxiliary.of("maximum", most, rf"{base[0]}^{{{tex(self.b.near)}}}")}

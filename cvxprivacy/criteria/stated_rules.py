@@ -94,7 +94,7 @@ def _of_releases(name: str, criterion: Criterion, release: Any) -> Mapping[str, 
             raise InputError("criteria", problem, remedy)
     stated = {key: rule for key, rule in rules.items() if not rule.per_output}
     for observer in release.observers if len(stated) < len(rules) else ():
-        for key, rule in criterion.constraints(release.seen_with(observer)).items():
+        for key, rule in criterion.constraints(release.with_earlier_letter(observer)).items():
             if rule.per_output:
                 stated[f"{key}|{observer.name}" if key else observer.name] = rule
     return stated

@@ -78,8 +78,8 @@ class Alphabet(Letters):
         if self.several:
             weights = {view: self.scale * weight for view, weight in weights.items()}
             cost, radius = None if cost is None else self._under_law(cost), self.scale * radius
-        if self.seen is not None:
-            name_of, atoms = self.seen.view, self.seen.atoms
+        if self.earlier_letter is not None:
+            name_of, atoms = self.earlier_letter.view, self.earlier_letter.atoms
             views = {name_of(k): view.restricted(atoms) for k, view in data.get("views", {}).items()}
             data |= {"views": views}
             weights = {name_of(view): weight for view, weight in dict(weights).items()}
@@ -100,13 +100,13 @@ class Alphabet(Letters):
         mean = sum(map(_rows_times, share, table))
         return exact_array(np.broadcast_to(mean, (self.n, self.m)))
 
-    def seen_with(self, observer: Observer) -> Self:
+    def with_earlier_letter(self, observer: Observer) -> Self:
         """Return the letters as if what is released were (z, x̂), z an observer's earlier letter.
 
         All quantities are of records with that z, against laws whatever z.
         """
         everybody = Observer("", None, np.ones(self.law.shape, bool), Fraction(1))
-        return self._with(seen=observer, observers=[everybody], earlier=self.earlier)
+        return self._with(earlier_letter=observer, observers=[everybody], earlier=self.earlier)
 
     def total(self, name: str, matrix: Cost, latex: str = "") -> Expression:
         """Return E A(X, X̂), or E A(W, X, X̂): a distortion of one's own, say.
@@ -207,9 +207,9 @@ class Alphabet(Letters):
                 there = (self.law > 0) & (each.atoms | (earlier is not None))
                 reader = each.view("W"), there, self.w_of, self.x_of, self.source.x
                 for name, table in labels_by_x(*reader).items():
-                    view = View(table, kind=GIVEN_X, scale=self.scale)  # against p(w | x), or …, z)
-                    known = view if earlier is None else view.restricted(each.atoms)
-                    views[indexed(name, self.under)] = known
+                    view = View(table, kind=GIVEN_X, scale=self.scale)
+                    view = view if earlier is None else view.restricted(each.atoms)
+                    views[indexed(name, self.under)] = view
         held = self.lettering.held.partition(", ")
         latex = rf"I({self.w_in_print}; {held[0]} \mid X{held[1]}{held[2]})"
         if earlier is not None:
@@ -274,7 +274,7 @@ class Alphabet(Letters):
 
     def free(self, observer: Observer | None) -> tuple[str, ...]:
         """Return the letter of an observer, of which there is a constraint each."""
-        each = self.seen is not None or (observer is not None and observer.z is not None)
+        each = self.earlier_letter is not None or (observer is not None and observer.z is not None)
         return ("z",) if each else ()
 
     def weighed(self, factors: Sequence[Scalar], observer: Observer | None = None) -> Expression:

@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+from flint import arb
 
 from cvxprivacy.additive import Cost, dense, of_letters
 from cvxprivacy.errors import InputError
@@ -24,6 +25,7 @@ from cvxprivacy.model.atoms import Atoms, lay_out
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.model.information import nat
+from cvxprivacy.programs.parameter import Scalar
 from cvxprivacy.validation import one_of
 
 __all__ = [
@@ -97,6 +99,11 @@ class Earlier(FrozenFields):
     letter: np.ndarray
     number: np.ndarray
 
+    @property
+    def z(self) -> range:
+        """The places of the letters z."""
+        return range(len(self.outputs))
+
 
 def check_encoder(encoder: str) -> None:
     """Refuse what does not say what the encoder sees."""
@@ -147,8 +154,8 @@ class Letters(Frozen):
     observers : list of Observer
     strategies : ndarray of int, shape (m, |Z|), or None
         What each output means for each z; None if outputs are released letters.
-    seen : Observer or None
-        Whose records alone all quantities are of, as of ``seen_with``.
+    earlier_letter : Observer or None
+        Whose records alone all quantities are of, as of ``with_earlier_letter``.
     """
 
     def __init__(
@@ -177,7 +184,7 @@ class Letters(Frozen):
         self.support, self.x_of, self.z_of = atoms.support, atoms.x_of, atoms.z_of
         self.observers = self._observers()
         self.strategies: np.ndarray | None = None
-        self.seen: Observer | None = None
+        self.earlier_letter: Observer | None = None
         self._atoms = atoms
         for name, value in self._seen_under("").items():
             setattr(self, name, value)
@@ -264,8 +271,8 @@ class Letters(Frozen):
         return Earlier("wx" if sees_w else "x", labels, outputs, x, chance, letter, number)
 
     @cached_property
-    def law_rounding(self) -> Fraction:
-        """By what share p(z | r) of the law is off that of the earlier channels at most."""
+    def law_rounding(self) -> Scalar:
+        """1, in a ball of what p(z | r) of the law is off that of the earlier channels."""
         earlier = self.earlier
         assert earlier is not None
         masses = np.full(earlier.chance.shape, Fraction(0), dtype=object)
@@ -274,7 +281,8 @@ class Letters(Frozen):
                 masses[earlier.number[place], k] += Fraction(float(self.law[place]))
         there = masses > 0
         shares = (masses / masses.sum(axis=1, keepdims=True))[there]
-        return Fraction(abs(earlier.chance[there] / shares - 1).max())
+        off = abs(earlier.chance[there] / shares - 1).max()
+        return Scalar(arb(1, 2.5 * float(off)))  # of both sides of a comparison
 
     # ---- letters -------------------------------------------------------------------------
 
