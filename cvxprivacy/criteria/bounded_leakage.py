@@ -357,8 +357,8 @@ class ConditionalLeakageCap(Criterion):
     """I(W; X̂ | X) ≤ c: what the release adds, on average, to what X itself tells about W.
 
     An encoder that sees W may tell *more* to who knows x than x does: I(W; X, X̂) is I(W; X) and
-    this.  Of an encoder that sees X alone it is 0 whatever is released, and nothing is asked.  After
-    earlier releases X̂ is all that was released.
+    this.  Of an encoder that sees X alone it is 0 whatever is released, and nothing is asked.
+    After earlier releases X̂ is all that was released.
 
     Parameters
     ----------

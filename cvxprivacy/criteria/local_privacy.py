@@ -38,7 +38,6 @@ from cvxprivacy.validation import table
 __all__ = ["LocalPrivacy", "generating_pairs"]
 
 
-
 class LocalPrivacy(Criterion):
     r"""p(x̂ | s) ≤ e^ε p(x̂ | s') for all inputs s, s' and outputs x̂: ε-local privacy.
 
@@ -217,7 +216,9 @@ class LocalPrivacy(Criterion):
         pairs = generating_pairs(distances[np.ix_(x_of, x_of)])
         bounds = {pair: (distance, Fraction(1)) for pair, distance in pairs.items()}
         if earlier is not None:
-            self._refuse_exceeded(earlier, [(*p, z, d) for p, d in pairs.items() for z in earlier.z])
+            self._refuse_exceeded(
+                earlier, [(*p, z, d) for p, d in pairs.items() for z in earlier.z]
+            )
             bounds = _with_earlier(earlier, pairs)
         rules: dict[str, Rule] = {}
         for (i, j), (distance, share) in bounds.items():
@@ -261,9 +262,9 @@ class LocalPrivacy(Criterion):
         alone, i, j, z = max(exceeded)
         p, q = (float(earlier.chance[s, z]) for s in (i, j))
         problem = (
-            f"{self.epsilon.near:g} is below the {alone:.4g} of the earlier releases by themselves: "
-            f"{earlier.outputs[z]!r} was released of {earlier.labels[i]!r} with probability {p:.4g}, "
-            f"of {earlier.labels[j]!r} with {q:.4g}"
+            f"{self.epsilon.near:g} is below the {alone:.4g} of the earlier releases alone, in "
+            f"which {earlier.labels[i]!r} became {earlier.outputs[z]!r} with probability {p:.4g} "
+            f"and {earlier.labels[j]!r} with {q:.4g}"
         )
         remedy = f"pass at least {upwards(alone * (1 + 1e-15))}"
         if math.isinf(alone):
@@ -274,7 +275,9 @@ class LocalPrivacy(Criterion):
         """Return the excess of each letter over each other."""
         if release.earlier is not None:
             problem = "one δ for this and earlier releases together, which no program states yet"
-            remedy = "leave delta out; or state it without after=, and add up ε and δ of each release"
+            remedy = (
+                "leave delta out; or state it without after=, and add up ε and δ of each release"
+            )
             raise InputError("delta", problem, remedy, value=self.delta.near)
         factor, mass, size = self.epsilon.exp(), release.masses, release.n
         (bound, _), (most, off) = self.delta.enclosure, factor.enclosure

@@ -80,7 +80,9 @@ class Alphabet(Letters):
             cost, radius = None if cost is None else self._under_law(cost), self.scale * radius
         if self.earlier_letter is not None:
             name_of, atoms = self.earlier_letter.view, self.earlier_letter.atoms
-            views = {name_of(k): view.restricted(atoms) for k, view in data.get("views", {}).items()}
+            views = {
+                name_of(k): view.restricted(atoms) for k, view in data.get("views", {}).items()
+            }
             data |= {"views": views}
             weights = {name_of(view): weight for view, weight in dict(weights).items()}
             cost = None if cost is None else np.where(atoms[:, :, None], dense(cost), 0.0)
