@@ -169,7 +169,7 @@ class LocalPrivacy(Criterion):
         earlier = [law.earlier[law.joint > 0] for law in laws if law.earlier is not None]
         if self.metric is not None and earlier:
             return None
-        least = super().tightest(laws)
+        least = super().tightest(laws) or 0.0
         for chances in earlier:
             low, high = chances.min(axis=0), chances.max(axis=0)
             ratio = max(math.log(b / a) if a else math.inf for a, b in zip(low, high, strict=True))

@@ -92,12 +92,16 @@ def _of_releases(name: str, criterion: Criterion, release: Any) -> Mapping[str, 
                 "its class, if it is a rule of this release alone"
             )
             raise InputError("criteria", problem, remedy)
-    stated = {key: rule for key, rule in rules.items() if not rule.per_output}
+    stated = {key: rule for key, rule in rules.items() if not _per_output(rule)}
     for observer in release.observers if len(stated) < len(rules) else ():
         for key, rule in criterion.constraints(release.with_earlier_letter(observer)).items():
-            if rule.per_output:
+            if _per_output(rule):
                 stated[f"{key}|{observer.name}" if key else observer.name] = rule
     return stated
+
+
+def _per_output(rule: Rule) -> bool:
+    return isinstance(rule, Constraint) and rule.per_output
 
 
 def _under(law: str, criterion: Criterion, release: Any) -> Mapping[str, Rule]:

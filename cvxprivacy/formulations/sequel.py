@@ -79,7 +79,7 @@ def after_releases(source: DiscreteSource, after: Channel | Sequence[Channel]) -
     law, tables = fractions(source.law), [_rows(c, source, i) for i, c in enumerate(channels)]
     chances: dict[tuple[int, ...], np.ndarray] = {}  # p(z | w, x)
     for places in itertools.product(*(range(len(c.outputs)) for c in channels)):
-        chance = math.prod(rows[:, :, y] for rows, y in zip(tables, places, strict=True))
+        chance: Any = math.prod(rows[:, :, y] for rows, y in zip(tables, places, strict=True))
         if (law * chance > 0).any():
             chances[places] = chance
     labels = [joined([c.outputs[y] for c, y in zip(channels, z, strict=True)]) for z in chances]

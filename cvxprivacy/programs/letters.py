@@ -261,12 +261,12 @@ class Letters(Frozen):
         for k, observer in enumerate(self.observers):
             atom, s = np.nonzero(observer.atoms & (at >= 0))
             letter[at[atom, s], k] = s
-        met = [observer.z for observer in self.observers]
+        met = [observer.z or 0 for observer in self.observers]
         chance = (of_x[x] if w is None else exact[w, x])[:, met]
         labels = [source.x[j] for j in x]
         if w is not None:
             labels = [(source.w[i], label) for i, label in zip(w, labels, strict=True)]
-        outputs = [(source.z or [])[z or 0] for z in met]
+        outputs = [(source.z or [])[z] for z in met]
         number = np.where(self.law > 0, at, -1)
         return Earlier("wx" if sees_w else "x", labels, outputs, x, chance, letter, number)
 
