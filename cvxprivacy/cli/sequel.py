@@ -22,7 +22,7 @@ from cvxprivacy.cli.outputs import Output, steps
 from cvxprivacy.cli.releasing import Releasing
 from cvxprivacy.cli.statement import law_criteria, problem_of, problem_text
 from cvxprivacy.errors import InputError, UnknownValueError
-from cvxprivacy.exact import is_sparse
+from cvxprivacy.exact import FloatArray, is_sparse
 from cvxprivacy.files import file_sum
 from cvxprivacy.formulations.candidate import candidate_rows
 from cvxprivacy.formulations.privacy_distortion import PrivacyDistortion
@@ -30,6 +30,8 @@ from cvxprivacy.formulations.sequel import after_releases
 from cvxprivacy.microdata.released_law import ReleasedLaw
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
+from cvxprivacy.model.one_symbol import i1
+from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.release.channel import Channel, MergedChannel
 from cvxprivacy.release.sequel import Matching, Sequel, earlier_letters, in_one, names_of
 from cvxprivacy.tables.schema import TableSchema
@@ -37,7 +39,6 @@ from cvxprivacy.text import aligned, cells, plain
 from cvxprivacy_verifier.wording import many
 
 if TYPE_CHECKING:
-    from cvxprivacy.criteria import Criterion
     from cvxprivacy.results.solution import Solution
 
 __all__ = ["SequelReleasing"]
@@ -202,10 +203,10 @@ class SequelReleasing(Releasing):
     @cached_property
     def law(self) -> ReleasedLaw:
         """The law that the first proof is of."""
-        channel, d = self.solution.channel, self.problem.alphabet.d
+        channel, release = self.solution.channel, self.problem.alphabet
         assert channel is not None
-        stated = (channel, self.source, d, self.problem.units, self.source, None)
-        return _LawOfAll(*stated, self.solution)
+        stated = (channel, self.source, release.d, release.units, self.source, None)
+        return _LawOfAll(*stated, self.solution, release)
 
     @property
     def code(self) -> int:
@@ -248,6 +249,7 @@ class _LawOfAll(ReleasedLaw):
     """The law of W and the letters of all releases: what is said of it is what was proved."""
 
     solution: Solution
+    release: Alphabet
 
     @property
     def name(self) -> str:
@@ -265,9 +267,29 @@ class _LawOfAll(ReleasedLaw):
         """E d of this release."""
         return float(self.solution.terms["distortion"])
 
-    def standing(self, rule: Criterion) -> tuple[float | None, bool | None]:
-        """Return that a criterion holds; its value is not evaluated."""
-        return None, True
+    @cached_property
+    def _masses(self) -> FloatArray:
+        """p(w, x, (z, x̂)) of the earlier letters z and this one's x̂."""
+        source, rows = self.release.source, self.channel._rows
+        table = np.zeros((*source.law.shape, len(self.channel.outputs)))
+        law = source.law / source.law.sum()
+        for place in zip(*np.nonzero(law), strict=True):
+            labels = zip("wxz", (source.w, source.x, source.z or []), place, strict=True)
+            letter = tuple(axis[i] for name, axis, i in labels if name in self.channel.encoder)
+            table[place] = law[place] * self.channel.matrix[rows[letter]]
+        return table.reshape(*law.shape[:2], -1)
+
+    @cached_property
+    def joint(self) -> FloatArray:
+        """p(w, (z, x̂))."""
+        return self._masses.sum(axis=1)
+
+    def _of_letters(self) -> FloatArray:
+        """Return D(p(s | z, x̂) ‖ p(s)) of what all releases see of a record, in nats."""
+        earlier, masses = self.release.earlier, self._masses
+        assert earlier is not None
+        letters = masses.reshape(-1, masses.shape[-1]) if earlier.sees == "wx" else masses.sum(0)
+        return np.nan_to_num(i1(letters[letters.sum(axis=1) > 0], units="nats"))
 
 
 # ---- what is read ------------------------------------------------------------------------

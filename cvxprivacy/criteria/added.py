@@ -105,6 +105,7 @@ class Stated(Criterion):
     Of a quantity under several laws it is one comparison for each of them.
     """
 
+    of_releases = "this"
     bound = Parameter(negative=True)
 
     def __init__(self, name: str, constraint: Constraint | Mapping[str, Constraint]) -> None:
@@ -162,6 +163,7 @@ class Affine(Criterion):
     Several rows may share one number: together they bound the greatest of them.
     """
 
+    of_releases = "this"
     by_law = False
 
     def __init__(self, name: str, rows: Sequence[Row], bounds: Sequence[Any]) -> None:

@@ -72,7 +72,7 @@ class Words:
 
 _CLAIMS = {
     *("survives_merging", "survives_informed_encoder", "on_average", "of_channel", "words"),
-    *("counts_records", "survives_company", "of_table", "relaxation"),
+    *("counts_records", "survives_company", "of_table", "relaxation", "of_releases"),
     *("measure", "verdict", "mean_information", "tightest", "only_perfect_when_tightest"),
 }
 
@@ -125,6 +125,11 @@ class Criterion(Frozen):
     of_table : bool
         Whether it speaks of tables alone: no convex program states it, and its ``constraints``
         refuse.
+    of_releases : {"all", "this", None}
+        Of which releases its ``constraints`` are where some were made before: of all together, or
+        of this one, as rules of moves and means are.  None where the class does not say: then what
+        it states of each letter x̂ is stated of each pair (z, x̂), and what it states of chances is
+        refused.
     counts_records : bool
         Whether it is about whole records, whatever their survey weights.
     words : Words or None
@@ -174,6 +179,7 @@ class Criterion(Frozen):
     on_average: ClassVar[bool] = False
     of_channel: ClassVar[bool] = False
     of_table: ClassVar[bool] = False
+    of_releases: ClassVar[Literal["all", "this"] | None] = None
     counts_records: ClassVar[bool] = False
     independent_draws: ClassVar[bool] = False
     words: ClassVar[Words | None] = None

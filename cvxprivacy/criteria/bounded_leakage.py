@@ -80,6 +80,7 @@ class PerLetter(Criterion):
     """
 
     name = "per_letter"
+    of_releases = "all"
     survives_merging = survives_informed_encoder = True
     words = Words(
         "in every released group, {how} is at most {n}",
@@ -180,6 +181,7 @@ class TCloseness(Criterion):
     """
 
     name = "t_closeness"
+    of_releases = "all"
     survives_merging = survives_informed_encoder = True
     words = Words(
         "in every released group, the distribution of {w} is within {n} of that in the whole table "
@@ -255,6 +257,7 @@ class PerfectPrivacy(Criterion):
     """
 
     name = "perfect_privacy"
+    of_releases = "all"
     survives_merging = survives_informed_encoder = True
     words = Words(
         "the released columns tell nothing at all about {w}",
@@ -309,6 +312,7 @@ class LeakageCap(Criterion):
     """
 
     name = "leakage_cap"
+    of_releases = "all"
     survives_merging = survives_informed_encoder = True
     _divergence = "information"
     words = Words(
@@ -354,6 +358,7 @@ class ConditionalLeakageCap(Criterion):
 
     An encoder that sees W may tell *more* to who knows x than x does: I(W; X, X̂) is I(W; X) and
     this.  Of an encoder that sees X alone it is 0 whatever is released, and nothing is asked.
+    After earlier releases X̂ is all that was released.
 
     Parameters
     ----------
@@ -387,6 +392,7 @@ class ConditionalLeakageCap(Criterion):
     """
 
     name = "conditional_leakage_cap"
+    of_releases = "all"
     survives_merging = survives_informed_encoder = True
     _divergence = "information"
     words = Words(
@@ -410,6 +416,8 @@ class ConditionalLeakageCap(Criterion):
     def stated(self, of: Lettering) -> str:
         held, z = of.held.partition(", ")[::2]
         condition = f"X, {z}" if z else "X"
+        if of.together:
+            held, condition = of.held, "X"
         return rf"I({of.w.upper()}; {held} \mid {condition}) \le {tex(float(self.c))}"
 
     @property

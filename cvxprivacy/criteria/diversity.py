@@ -60,6 +60,7 @@ class LDiversity(Criterion):
     """
 
     name = "l_diversity"
+    of_releases = "all"
     survives_merging = survives_informed_encoder = True
     words = Words(
         "in every released group, {w} is as uncertain as {n} equally likely values, or more",
@@ -123,6 +124,8 @@ class RecordEntropy(Criterion):
     record (x, or w and x), it is Φ_S(x̂) ≤ q(x̂) log(N/k).  Needs the number of records N behind the
     source.
 
+    After earlier releases x̂ is all that was released, and s all that any of them saw.
+
     It does not bound how many records a released group has: under randomisation a group of one may
     have come from any of thousands.  A group of k satisfies it whatever it came from; one that has
     all records of its key letters, as of a deterministic release, only then.  :class:`KAnonymity`
@@ -156,6 +159,7 @@ class RecordEntropy(Criterion):
     """
 
     name = "record_entropy"
+    of_releases = "all"
     # H is concave in p(s | x̂), so that merging keeps it; a record of its own letter joined to one
     # of a thousand alike leaves 2^(½ log 1000 + log 2) = 63 instead of 1000: company may break it
     survives_merging = survives_informed_encoder = True
@@ -216,15 +220,16 @@ class RecordEntropy(Criterion):
             raise InputError("source", "weighted records cannot be counted", "leave weights= out")
         rules = {}
         for o in release.observers:
-            records = source.records * o.share
+            attribute = o.z is not None and release.earlier is None  # of records: not drawn of them
+            records = source.records * (o.share if attribute else 1)
             if self.k > records:
-                those = "" if o.z is None else f" with {source.names[-1]} = {o.name}"
+                those = f" with {source.names[-1]} = {o.name}" if attribute else ""
                 problem = f"{self.k:g} exceeds the {float(records):g} records{those}"
                 remedy = f"pass at most {float(records):g}"
                 raise InputError("k", problem, remedy, value=self.k.near)
             log = -(self.k / records).log(release.units)  # log N/k
             information = release.information("S", o).named("record entropy")
-            of, share = release.lettering, "" if o.z is None else r" \, p(z)"
+            of, share = release.lettering, r" \, p(z)" if attribute else ""
             number = "N_k" if of.several else str(source.records)
             ratio = rf"\frac{{{number}{share}}}{{{tex(self.k.near)}}}"
             words = Wording(rf"{of.log} {ratio}", "", release.free(o))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -19,16 +19,21 @@ from flint import ctx
 
 from cvxprivacy.criteria.base import Criterion, Words, factor_in_words
 from cvxprivacy.criteria.counts import Counts, Verdict
+from cvxprivacy.criteria.decisions import within
 from cvxprivacy.criteria.ratios import EXPONENT, exponent
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import FloatArray, Real, array as exact_array, floats, fractions
+from cvxprivacy.exact import FloatArray, Real, array as exact_array, floats, fractions, rational
 from cvxprivacy.frozen import owned
+from cvxprivacy.leakage import Maximal
+from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.lettering import Lettering
+from cvxprivacy.programs.letters import Earlier
 from cvxprivacy.programs.notation import tex
 from cvxprivacy.programs.parameter import Parameter, Scalar
 from cvxprivacy.programs.side_conditions import Auxiliary, Excess, Rule
+from cvxprivacy.text import upwards
 from cvxprivacy.validation import table
 from cvxprivacy_verifier.balls import PRECISION, ball
 
@@ -45,6 +50,9 @@ class LocalPrivacy(Criterion):
     .. math::
        p(x̂ | x) &≤ e^{ε\, m(x, x')} p(x̂ | x') && \text{for a metric } m \\
        \textstyle\sum_{x̂} \bigl(p(x̂ | s) - e^ε p(x̂ | s')\bigr)^+ &≤ δ && \text{but for } δ
+
+    After earlier releases it is of all together, p(z | s) p(x̂ | s, z) ≤ e^ε p(z | s') p(x̂ | s', z),
+    where s is all that any of them saw: x, or (w, x).
 
     Metric privacy: K. Chatzikokolakis, M. E. Andrés, N. E. Bordenabe and C. Palamidessi,
     *Broadening the scope of differential privacy using metrics*, PETS 2013.  Only pairs that do not
@@ -64,7 +72,8 @@ class LocalPrivacy(Criterion):
     Raises
     ------
     InputError
-        For a negative or a huge ε, what is no metric, a δ that is not between 0 and 1, or both.
+        For a negative or a huge ε, what is no metric, a δ that is not between 0 and 1, or both;
+        once there are earlier releases, for a δ, or an ε that these exceed by themselves.
 
     Examples
     --------
@@ -94,6 +103,7 @@ class LocalPrivacy(Criterion):
     """
 
     name = "local_privacy"
+    of_releases = "all"
     survives_merging = of_channel = independent_draws = True
     by_law = False  # of the channel, whatever the law
     words = Words(
@@ -155,42 +165,73 @@ class LocalPrivacy(Criterion):
         others += "" if self.delta is None else f", delta={float(self.delta):g}"
         return f"LocalPrivacy({float(self.epsilon):g}{others})"
 
+    def entries_of(self, release: Alphabet, x: int) -> tuple[Any, Any] | None:
+        """Return no bounds after earlier releases: how these released x is not in the law."""
+        return None if release.earlier is not None else super().entries_of(release, x)
+
+    def tightest(self, laws: Sequence[DiscreteSource]) -> float | None:
+        """What earlier releases are at by themselves, if there are any."""
+        earlier = [law.earlier[law.joint > 0] for law in laws if law.earlier is not None]
+        if self.metric is not None and earlier:
+            return None
+        least = super().tightest(laws) or 0.0
+        for chances in earlier:
+            low, high = chances.min(axis=0), chances.max(axis=0)
+            ratio = max(math.log(b / a) if a else math.inf for a, b in zip(low, high, strict=True))
+            least = max(least, ratio * (1 + 1e-12))
+        return least
+
     def stated(self, of: Lettering) -> str:
-        other = ", ".join(f"{letter}'" for letter in of.inputs)
-        right, limit = rf"p({of.y} \mid {other})", tex(float(self.epsilon))
+        read = of.together or of.inputs
+        other = ", ".join(f"{letter}'" for letter in read)
+        right, limit = of.all_releases("'"), tex(float(self.epsilon))
         if self.delta is not None:
             inner = rf"\bigl({of.channel} - e^{{{limit}}} \, {right}\bigr)^+"
             most = tex(float(self.delta))
             return rf"\sum_{{{of.y}}} {inner} \le {most} \quad \forall\, {of.s}, {other}"
         if self.metric is not None:
-            limit = rf"{limit} \, m({of.s}, {other})"
-        return rf"{of.channel} \le e^{{{limit}}} \, {right} \quad \forall\, {of.s}, {other}, {of.y}"
+            limit = rf"{limit} \, m({', '.join(read)}, {other})"
+        each = ", ".join([*read, other, *("z" if of.together else ""), of.y])
+        return rf"{of.all_releases()} \le e^{{{limit}}} \, {right} \quad \forall\, {each}"
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
         if self.delta is not None:
             return self._excesses(release)
         if self.metric is not None:
             return self._pairs(release)
+        if release.earlier is not None:
+            return self._together(release, release.earlier)
         most = self.epsilon.exp()
         return {"": Auxiliary.of("ratio", most, rf"e^{{{tex(self.epsilon.near)}}}")}
 
     def _pairs(self, release: Alphabet) -> Mapping[str, Rule]:
-        """Return a row for each pair of letters that generates others (of each output)."""
-        size, distances = len(release.source.x), self.metric
+        """Return a row for each pair of letters that generates others (of each output).
+
+        After earlier releases it is of p(z | s) p(x̂ | s, z), for each z, which generates alike.
+        """
+        earlier, size, distances = release.earlier, len(release.source.x), self.metric
         if distances.shape != (size, size):
             remedy = f"pass one of shape ({size}, {size}), in the order of the source's x"
             raise InputError("metric", f"shape {distances.shape}", remedy)
-        if release.encoder_inputs != "x":
+        if (release.encoder_inputs if earlier is None else earlier.sees) != "x":
             problem = "inputs that are not x alone, of which the metric is"
-            raise InputError("metric", problem, 'use encoder="x" and no side information')
+            remedy = 'use encoder="x", for this and earlier releases, and no other side information'
+            raise InputError("metric", problem, remedy)
+        x_of = release.x_of if earlier is None else earlier.x_of
+        pairs = generating_pairs(distances[np.ix_(x_of, x_of)])
+        bounds = {pair: (distance, Fraction(1)) for pair, distance in pairs.items()}
+        if earlier is not None:
+            self._refuse_exceeded(
+                earlier, [(*p, z, d) for p, d in pairs.items() for z in earlier.z]
+            )
+            bounds = _with_earlier(earlier, pairs)
         rules: dict[str, Rule] = {}
-        metric = distances[np.ix_(release.x_of, release.x_of)]
-        for (i, j), distance in generating_pairs(metric).items():
+        for (i, j), (distance, share) in bounds.items():
             if distance:
                 exponent = self.epsilon * distance
-                pair = {i: Scalar(1), j: -exponent.exp()}
+                pair = {i: Scalar(1), j: -(exponent.exp() * share)}
                 if exponent > EXPONENT:  # whose power is no float, but that of −ε m
-                    pair = {i: (-exponent).exp(), j: Scalar(-1)}
+                    pair = {i: (-exponent).exp(), j: Scalar(-1) * share}
                 rules[f"{i}/{j}"] = release.moved(pair).each() <= 0
             else:  # whatever ε is
                 same = release.moved({i: Scalar(1), j: Scalar(-1)}).each()
@@ -220,8 +261,55 @@ class LocalPrivacy(Criterion):
             return None
         return lower / _DRAWS, np.minimum(upper / _DRAWS, 1.0)
 
+    def _together(self, release: Alphabet, earlier: Earlier) -> Mapping[str, Rule]:
+        """Return max_s p(z | s) p(x̂ | s, z) ≤ e^ε p(z | s') p(x̂ | s', z) for each s' and z."""
+        ends = [(int(p.argmax()), int(p.argmin()), z) for z, p in enumerate(earlier.chance.T)]
+        self._refuse_exceeded(earlier, [(*end, Fraction(1)) for end in ends])
+        factor, rules = self.epsilon.exp() * release.law_rounding, dict[str, Rule]()
+        for z, observer in enumerate(release.observers):
+            greatest = release.leaked(Maximal(), "S", observer).each()
+            least: dict[int, Fraction] = {}
+            for s, p in zip(earlier.letter[:, z].tolist(), earlier.chance[:, z], strict=True):
+                least[s] = min(least.get(s, p), p)
+            for s, p in least.items():
+                rules[f"{s}|{observer.name}"] = greatest <= release.moved({s: factor * p}).each()
+        return rules
+
+    def _refuse_exceeded(
+        self, earlier: Earlier, places: Iterable[tuple[int, int, int, Fraction]]
+    ) -> None:
+        """Refuse an ε that the rule, summed over x̂, does not allow the earlier releases.
+
+        ``places`` are inputs s, s', letters z, and how far s and s' are apart.
+        """
+        epsilon, exceeded = rational(self.epsilon), []
+        for i, j, z, distance in places:
+            p, q = earlier.chance[i, z], earlier.chance[j, z]
+            if p > q and not (q and within(p / q, epsilon * distance)):
+                alone = math.log(p / q) / float(distance) if q and distance else math.inf
+                exceeded.append((alone, i, j, z))
+        if not exceeded:
+            return
+        alone, i, j, z = max(exceeded)
+        p, q = (float(earlier.chance[s, z]) for s in (i, j))
+        problem = (
+            f"{self.epsilon.near:g} is below the {alone:.4g} of the earlier releases alone, in "
+            f"which {earlier.labels[i]!r} became {earlier.outputs[z]!r} with probability {p:.4g} "
+            f"and {earlier.labels[j]!r} with {q:.4g}"
+        )
+        remedy = f"pass at least {upwards(alone * (1 + 1e-15))}"
+        if math.isinf(alone):
+            remedy = "bound what all tell otherwise, as by LeakageCap"
+        raise InputError("epsilon", problem, remedy, value=self.epsilon.near)
+
     def _excesses(self, release: Alphabet) -> Mapping[str, Rule]:
         """Return the excess of each letter over each other."""
+        if release.earlier is not None:
+            problem = "one δ for this and earlier releases together, which no program states yet"
+            remedy = (
+                "leave delta out; or state it without after=, and add up ε and δ of each release"
+            )
+            raise InputError("delta", problem, remedy, value=self.delta.near)
         factor, mass, size = self.epsilon.exp(), release.masses, release.n
         (bound, _), (most, off) = self.delta.enclosure, _power(self.epsilon)
         none = exact_array([Fraction(0)] * release.m)
@@ -250,6 +338,20 @@ def _power(exponent: Scalar) -> tuple[Fraction, Fraction]:
         power = ball(ratio).exp()
     middle, off = (end.fmpq() for end in (power.mid(), power.rad()))
     return Fraction(int(middle.p), int(middle.q)), Fraction(int(off.p), int(off.q))
+
+
+def _with_earlier(
+    earlier: Earlier, pairs: Mapping[tuple[int, int], Fraction]
+) -> dict[tuple[int, int], tuple[Fraction, Fraction]]:
+    """Return how far letters of the encoder are apart, and the least p(z | s')/p(z | s) of them."""
+    bounds: dict[tuple[int, int], tuple[Fraction, Fraction]] = {}
+    for (i, j), distance in pairs.items():
+        for z in earlier.z:
+            if earlier.chance[i, z]:
+                letters = int(earlier.letter[i, z]), int(earlier.letter[j, z])
+                share = earlier.chance[j, z] / earlier.chance[i, z]
+                bounds[letters] = distance, min(share, bounds.get(letters, (distance, share))[1])
+    return bounds
 
 
 def _metric(value: Any) -> Any:

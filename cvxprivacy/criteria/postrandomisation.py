@@ -64,6 +64,7 @@ class KeepProbability(Criterion):
     """
 
     name = "keep_probability"
+    of_releases = "this"
     survives_informed_encoder = of_channel = True
     words = Words(
         "each record keeps its own value with probability at least {n}",
@@ -175,6 +176,7 @@ class ForbiddenMoves(Criterion):
     """
 
     name = "forbidden_moves"
+    of_releases = "this"
     survives_informed_encoder = of_channel = True
     words = Words("no value is released as one that is forbidden for it", "moves")
 
@@ -244,6 +246,7 @@ class PreserveMarginal(Criterion):
     """
 
     name = "preserve_marginal"
+    of_releases = "this"
     survives_informed_encoder = True
     on_average = True
     words = Words(
@@ -313,6 +316,7 @@ class MarginalDistance(Criterion):
     """
 
     name = "marginal_distance"
+    of_releases = "this"
     on_average = True
     words = Words(
         "the expected shares of the released values differ from the original ones by at most {n} "
@@ -380,6 +384,7 @@ class PreserveMean(Criterion):
     """
 
     name = "preserve_mean"
+    of_releases = "this"
     survives_informed_encoder = True
     on_average = True
     words = Words("the expected mean is the original's", "mean")
@@ -452,6 +457,7 @@ class Linear(Criterion):
     0.1001 0.10
     """
 
+    of_releases = "this"
     survives_informed_encoder = True
     bound = Parameter(negative=True)
 

@@ -71,6 +71,7 @@ class DeltaDisclosure(Criterion):
     """
 
     name = "delta_disclosure"
+    of_releases = "all"
     survives_merging = survives_informed_encoder = True
     words = Words(
         "in every released group, the share of each value of {w} is within a factor {factor} of "
@@ -210,6 +211,7 @@ class PointwiseMaximalLeakage(Criterion):
     """
 
     name = "pointwise_maximal_leakage"
+    of_releases = "all"
     survives_merging = survives_informed_encoder = True
     words = Words(
         "in no released group is any value of {w} more than {factor} times as frequent as in the "
@@ -246,7 +248,8 @@ class MaximalLeakage(Criterion):
     """log Σ_x̂ max_s p(x̂ | s) ≤ b: maximal leakage of all that is encoded.
 
     Issa, Wagner and Kamath, *An Operational Approach to Information Leakage*, IEEE Transactions on
-    Information Theory 66, 2020.  That of W alone is :class:`cvxprivacy.leakage.Maximal`.
+    Information Theory 66, 2020.  That of W alone is :class:`cvxprivacy.leakage.Maximal`.  After
+    earlier releases x̂ is all that was released, and s all that any of them saw.
 
     Parameters
     ----------
@@ -271,6 +274,7 @@ class MaximalLeakage(Criterion):
     """
 
     name = "maximal_leakage"
+    of_releases = "all"
     survives_merging = True
     words = Words(
         "whatever function of {x} an intruder guesses, the logarithm of the factor by which the "
@@ -289,11 +293,18 @@ class MaximalLeakage(Criterion):
     def __init__(self, b: Real) -> None:
         self.b = b
 
+    def entries_of(self, release: Alphabet, x: int) -> tuple[Any, Any] | None:
+        """Return no bounds after earlier releases: how these released x is not in the law."""
+        return None if release.earlier is not None else super().entries_of(release, x)
+
     def stated(self, of: Lettering) -> str:
-        most = rf"\max_{{{of.s}}} {of.channel}"
-        return rf"\log \sum_{{{of.y}}} {most} \le {tex(float(self.b))}"
+        most = rf"\max_{{{of.record}}} {of.all_releases()}"
+        outputs = f"z, {of.y}" if of.together else of.y
+        return rf"\log \sum_{{{outputs}}} {most} \le {tex(float(self.b))}"
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
         base = ("2", 2.0) if release.units == "bits" else ("e", math.e)
         most = self.b.exp(base[1])
+        if release.earlier is not None:  # F of s at each earlier z, a part of what is released
+            return {"": release.leaked(Maximal(), "S") <= most * release.law_rounding}
         return {"": Auxiliary.of("maximum", most, rf"{base[0]}^{{{tex(self.b.near)}}}")}

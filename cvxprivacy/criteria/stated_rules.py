@@ -59,7 +59,7 @@ def _parts(name: str, criterion: Criterion, alphabet: Any) -> dict[str, Rule]:
     names = {key: name if len(declared) < 2 else f"{name}.{key}" for key in declared or ("p",)}
     names |= {f"p.{key}": f"{name}.{key}" for key in criterion.numbers if key not in declared}
     with tracing():
-        rules = {("", k): rule for k, rule in criterion.constraints(alphabet).items()}
+        rules = {("", k): rule for k, rule in _of_releases(name, criterion, alphabet).items()}
         for law, release in _further(criterion, alphabet).items():
             rows = _under(law, criterion, release).items()
             rules |= {(law, k): row for k, row in rows if row.of_law}
@@ -73,6 +73,35 @@ def _parts(name: str, criterion: Criterion, alphabet: Any) -> dict[str, Rule]:
         indexed(f"{name}.{k}" if k else name, law): renamed(rule, names)
         for (law, k), rule in rules.items()
     }
+
+
+def _of_releases(name: str, criterion: Criterion, release: Any) -> Mapping[str, Rule]:
+    """Return what states a criterion, after earlier releases of all together.
+
+    One that does not say of which it is speaks of a released letter x̂: as that is (z, x̂), its rows
+    of x̂ are stated for each z; sums over all x̂ are sums over all (z, x̂) as they are.
+    """
+    rules = criterion.constraints(release)
+    if criterion.of_releases is not None or getattr(release, "earlier", None) is None:
+        return rules
+    for rule in rules.values():
+        if not isinstance(rule, Constraint) or rule.expression.of_channel:
+            problem = f"{name} bounds chances p(x̂ | s) of this release, and not of all together"
+            remedy = (
+                "state it of release.mass, .leaked or .information; or set of_releases = 'this' in "
+                "its class, if it is a rule of this release alone"
+            )
+            raise InputError("criteria", problem, remedy)
+    stated = {key: rule for key, rule in rules.items() if not _per_output(rule)}
+    for observer in release.observers if len(stated) < len(rules) else ():
+        for key, rule in criterion.constraints(release.with_earlier_letter(observer)).items():
+            if _per_output(rule):
+                stated[f"{key}|{observer.name}" if key else observer.name] = rule
+    return stated
+
+
+def _per_output(rule: Rule) -> bool:
+    return isinstance(rule, Constraint) and rule.per_output
 
 
 def _under(law: str, criterion: Criterion, release: Any) -> Mapping[str, Rule]:

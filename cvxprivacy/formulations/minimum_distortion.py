@@ -48,7 +48,7 @@ class MinimumDistortion(ChannelProblem):
         Further laws under which the criteria hold; the worst distortion is minimised.
     after : Channel, or several, optional
         Of earlier releases of the same records, which the user has, too: leakage and criteria are
-        of all of them together.
+        of all of them together; rules of moves, marginals and means are of this one.
     remember : bool
         Whether the randomisation sees what was drawn then, p(x̂ | x, earlier): with the draws at
         hand, else p(x̂ | x).

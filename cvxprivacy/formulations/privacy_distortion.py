@@ -73,7 +73,7 @@ class PrivacyDistortion(ChannelProblem):
         hold, under ``source`` and each of these, but not under their mixtures.
     after : Channel, or several, optional
         Of earlier releases of the same records, which the user has, too: leakage and criteria are
-        of all of them together.
+        of all of them together; rules of moves, marginals and means are of this one.
     remember : bool
         Whether the randomisation sees what was drawn then, p(x̂ | x, earlier): with the draws at
         hand, else p(x̂ | x).

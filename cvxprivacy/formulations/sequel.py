@@ -44,8 +44,8 @@ def after_releases(source: DiscreteSource, after: Channel | Sequence[Channel]) -
     Returns
     -------
     DiscreteSource
-        p(w, x) Π p(x̂ᵢ | x), each product rounded once to a float; letters Z that never occur are
-        left out.
+        p(w, x) Π p(x̂ᵢ | x), each product rounded once to a float, and ``earlier`` the exact
+        Π p(x̂ᵢ | x); letters Z that never occur are left out.
 
     Raises
     ------
@@ -77,15 +77,14 @@ def after_releases(source: DiscreteSource, after: Channel | Sequence[Channel]) -
         remedy = "release fewer letters, or merge those of earlier releases that tell the same"
         raise InputError("after", f"{size:,} combinations of letters", remedy, value=size)
     law, tables = fractions(source.law), [_rows(c, source, i) for i, c in enumerate(channels)]
-    columns: dict[tuple[int, ...], np.ndarray] = {}
+    chances: dict[tuple[int, ...], np.ndarray] = {}  # p(z | w, x)
     for places in itertools.product(*(range(len(c.outputs)) for c in channels)):
-        column = law.copy()
-        for rows, y in zip(tables, places, strict=True):
-            column = column * rows[:, :, y]
-        if (column > 0).any():
-            columns[places] = column
-    labels = [joined([c.outputs[y] for c, y in zip(channels, z, strict=True)]) for z in columns]
-    joint = np.stack(list(columns.values()), axis=2)
+        chance: Any = math.prod(rows[:, :, y] for rows, y in zip(tables, places, strict=True))
+        if (law * chance > 0).any():
+            chances[places] = chance
+    labels = [joined([c.outputs[y] for c, y in zip(channels, z, strict=True)]) for z in chances]
+    exact = np.stack(list(chances.values()), axis=2)
+    joint = law[:, :, None] * exact
     joint = joint / joint.sum()
     made = DiscreteSource(
         joint.astype(float),
@@ -94,7 +93,7 @@ def after_releases(source: DiscreteSource, after: Channel | Sequence[Channel]) -
         z=labels,
         names=(*source.names[:2], "earlier"),
         records=source.records,
-    )
+    )._with(earlier=exact)
     schemas = [channel.schema for channel in channels]
     if source.schema is None or any(s is None or s.key != source.schema.key for s in schemas):
         return made

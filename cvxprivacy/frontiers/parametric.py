@@ -77,6 +77,8 @@ class ParametricProblem:
         program = self._program = self._problem.program
         group = self._group(parameter)
         constraint = program.constraints.get(group[0])
+        if constraint is not None and any(symbol.function for symbol in constraint.derivatives):
+            constraint = None  # its bound is e to a power of the number
         if constraint is not None and constraint.relation == r"\ge":
             wrong, remedy = f"{parameter!r} is a least value", "move max_leakage = H(W) − E instead"
             raise InputError("parameter", wrong, remedy, value=parameter)

@@ -112,6 +112,7 @@ class DiscreteSource(Frozen):
         self.schema = schema  # how a table's records became letters
         self.levels: dict[str, list[Any]] = {}  # of a table's columns
         self.dropped = 0
+        self.earlier: np.ndarray | None = None  # p(z | w, x), where Z is of earlier releases
         if counts is not None:
             self.effective = counts.effective
             self.levels, self.dropped = counts.levels, counts.dropped

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, reduce
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -78,6 +78,14 @@ class Alphabet(Letters):
         if self.several:
             weights = {view: self.scale * weight for view, weight in weights.items()}
             cost, radius = None if cost is None else self._under_law(cost), self.scale * radius
+        if self.earlier_letter is not None:
+            name_of, atoms = self.earlier_letter.view, self.earlier_letter.atoms
+            views = {
+                name_of(k): view.restricted(atoms) for k, view in data.get("views", {}).items()
+            }
+            data |= {"views": views}
+            weights = {name_of(view): weight for view, weight in dict(weights).items()}
+            cost = None if cost is None else np.where(atoms[:, :, None], dense(cost), 0.0)
         data |= {"cost_radius": radius, "origin": self.origin}
         return Expression(name, weights, cost, **data)
 
@@ -93,6 +101,14 @@ class Alphabet(Letters):
             table = table[None]
         mean = sum(map(_rows_times, share, table))
         return exact_array(np.broadcast_to(mean, (self.n, self.m)))
+
+    def with_earlier_letter(self, observer: Observer) -> Self:
+        """Return the letters as if what is released were (z, x̂), z an observer's earlier letter.
+
+        All quantities are of records with that z, against laws whatever z.
+        """
+        everybody = Observer("", None, np.ones(self.law.shape, bool), Fraction(1))
+        return self._with(earlier_letter=observer, observers=[everybody], earlier=self.earlier)
 
     def total(self, name: str, matrix: Cost, latex: str = "") -> Expression:
         """Return E A(X, X̂), or E A(W, X, X̂): a distortion of one's own, say.
@@ -139,13 +155,15 @@ class Alphabet(Letters):
             self.several,
             self.units,
             self.strategies is not None,
+            "" if self.earlier is None else self.earlier.sees,
         )
 
     def information(self, kind: str = "W", observer: Observer | None = None) -> Expression:
         """Return I(W; what is observed), or I(S; …) of the encoder's letter, in ``units``.
 
         Of all observers together, or of one: its part of the sum.  Leakage is against p(w)
-        whatever z, so that the sum is I(W; X̂, Z); rate against p(s | z).
+        whatever z, so that the sum is I(W; X̂, Z); rate against p(s | z).  Where z was released
+        earlier, it is a part of what is told: S is x, or (w, x), and its law p(s) whatever z.
         """
         return self.leaked(INFORMATION, kind, observer)
 
@@ -179,7 +197,8 @@ class Alphabet(Letters):
         and not of a table that was drawn by it, where W and x̂ agree by chance.
         """
         views: dict[str, View] = {}
-        informed = "w" in self.encoder_inputs
+        earlier = self.earlier
+        informed = "w" in (self.encoder_inputs if earlier is None else earlier.sees)
         if informed:
             if len(self.source.x) * self.law.size > DENSE:
                 problem = (
@@ -187,14 +206,16 @@ class Alphabet(Letters):
                 )
                 raise InputError("criteria", problem, "state it of a coarser key: merge letters")
             for each in self.observers:
-                there = each.atoms & (self.law > 0)
+                there = (self.law > 0) & (each.atoms | (earlier is not None))
                 reader = each.view("W"), there, self.w_of, self.x_of, self.source.x
-                views |= {
-                    indexed(name, self.under): View(table, kind=GIVEN_X, scale=self.scale)
-                    for name, table in labels_by_x(*reader).items()
-                }
+                for name, table in labels_by_x(*reader).items():
+                    view = View(table, kind=GIVEN_X, scale=self.scale)
+                    view = view if earlier is None else view.restricted(each.atoms)
+                    views[indexed(name, self.under)] = view
         held = self.lettering.held.partition(", ")
         latex = rf"I({self.w_in_print}; {held[0]} \mid X{held[1]}{held[2]})"
+        if earlier is not None:
+            latex = rf"I({self.w_in_print}; {self.lettering.held} \mid X)"
         weights = dict.fromkeys(views, 1)
         return self._quantity(
             "conditional leakage", weights, views=views, latex=latex, of_channel=not informed
@@ -215,6 +236,9 @@ class Alphabet(Letters):
             if observer.z is None:
                 return self.w_view
             return View(np.where(observer.atoms, self.w_of, -1), self.w_of)
+        if self.earlier is not None:
+            of = self.earlier.number
+            return View(np.where(observer.atoms, of, -1), of, kind="S")
         letter = np.tile(np.arange(self.n), (len(self.law), 1))
         if observer.sees_all:
             return View(letter, kind="S")
@@ -252,7 +276,8 @@ class Alphabet(Letters):
 
     def free(self, observer: Observer | None) -> tuple[str, ...]:
         """Return the letter of an observer, of which there is a constraint each."""
-        return () if observer is None or observer.z is None else ("z",)
+        each = self.earlier_letter is not None or (observer is not None and observer.z is not None)
+        return ("z",) if each else ()
 
     def weighed(self, factors: Sequence[Scalar], observer: Observer | None = None) -> Expression:
         """Return Σ_w c_w Pr(W = w, observed) for one factor c_w per value of ``w_support``."""

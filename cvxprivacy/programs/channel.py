@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -76,6 +76,11 @@ class View(FrozenFields):
     measure: Leakage = INFORMATION
     kind: str = "W"
     scale: Any = 1
+
+    def restricted(self, atoms: npt.NDArray[np.bool_]) -> View:
+        """Return what is seen of some atoms alone, against the same law."""
+        reference = self.labels if self.reference is None else self.reference
+        return replace(self, labels=np.where(atoms, self.labels, -1), reference=reference)
 
     @property
     def size(self) -> int:

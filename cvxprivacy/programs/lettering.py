@@ -61,6 +61,8 @@ class Lettering:
     units : {"bits", "nats"}
     strategies : bool
         Whether what is released is u, which means something to one who knows z.
+    together : {"", "x", "wx"}
+        What all releases together see of a record, where z was released earlier.
     """
 
     inputs: str = "x"
@@ -69,6 +71,7 @@ class Lettering:
     several: bool = False
     units: str = "bits"
     strategies: bool = False
+    together: str = ""
 
     @property
     def w(self) -> str:
@@ -103,6 +106,19 @@ class Lettering:
     @property
     def channel(self) -> str:
         return rf"p({self.y} \mid {self.s})"
+
+    @property
+    def record(self) -> str:
+        """What is seen of a record: the encoder's letter, but for what was released earlier."""
+        return ", ".join(self.together or self.inputs)
+
+    def all_releases(self, mark: str = "") -> str:
+        """Return the law of all that is released, given a record, or another one with a mark."""
+        record = ", ".join(f"{letter}{mark}" for letter in self.together or self.inputs)
+        if not self.together:
+            return rf"p({self.y} \mid {record})"
+        read = ", ".join(f"{letter}{mark * (letter != 'z')}" for letter in self.inputs)
+        return rf"p(z \mid {record}) \, p({self.y} \mid {read})"
 
     @property
     def under(self) -> str:
@@ -193,16 +209,17 @@ class Lettering:
             return Places(
                 index="w",
                 joint=f"Q{under}({letters}, {self.y})",
-                law=f"p{under}(@ \\mid x{', z' if self.side else ''})",
+                law=f"p{under}(@ \\mid x{', z' if self.side and not self.together else ''})",
                 mass=f"q{under}(x, {observation})",
                 observation=f"x, {observation}",
                 posterior=rf"\varrho{under}",
                 log=self.log,
                 mark=mark + (", k" if self.several else ""),
             )
-        names = {"W": (self.w, "r"), "S": (", ".join(self.inputs.replace("z", "")), r"\sigma")}
+        record = self.together or self.inputs.replace("z", "")
+        names = {"W": (self.w, "r"), "S": (", ".join(record), r"\sigma")}
         index, score = names.get(kind, (f"w_{{{kind}}}", f"r_{{{kind}}}"))
-        condition = " \\mid z" if kind == "S" and self.side else ""
+        condition = " \\mid z" if kind == "S" and self.side and not self.together else ""
         joint = {"W": self.joint_name, "S": f"Q{under}"}.get(kind, f"J_{{{kind}}}")
         args = f"@, z, {self.y}" if kind == "S" and "z" in self.inputs else f"@, {observation}"
         return Places(
@@ -219,8 +236,8 @@ class Lettering:
     def seeing(self, kind: str, score: str) -> str:
         """Return the mean of a score, given the encoder's letter, without a sum over z."""
         side = self.hidden("z") if self.side else []
-        if kind == "W":
-            hidden = self.hidden("w")
+        if kind == "W" or (kind == "S" and self.together):
+            hidden = self.hidden("w" if kind == "W" else self.together)
             return total(hidden, times(self.given_input([*hidden, *side]), score))
         if kind in ("S", GIVEN_X):
             return times(self.given_input(side), score)

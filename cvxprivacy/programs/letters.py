@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+from flint import arb
 
 from cvxprivacy.additive import Cost, dense, of_letters
 from cvxprivacy.errors import InputError
@@ -24,9 +25,11 @@ from cvxprivacy.model.atoms import Atoms, lay_out
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.model.information import nat
+from cvxprivacy.programs.parameter import Scalar
 from cvxprivacy.validation import one_of
 
 __all__ = [
+    "Earlier",
     "Laws",
     "Letters",
     "Observer",
@@ -66,6 +69,40 @@ class Observer(FrozenFields):
     def view(self, kind: str) -> str:
         """Return the name of the view of W or S that this observer has."""
         return kind if self.z is None else f"{kind}|{self.name}"
+
+
+@dataclass(frozen=True, eq=False)
+class Earlier(FrozenFields):
+    """Earlier releases, by all that they and this one see of a record: x, or (w, x).
+
+    Attributes
+    ----------
+    sees : {"x", "wx"}
+        What some release depends on.
+    labels, outputs : list
+        The inputs r with mass: x, or (w, x); and the letters z.
+    x_of : ndarray of int, shape (R,)
+        The x of each.
+    chance : ndarray of Fraction, shape (R, observers)
+        p(z | r), exactly.
+    letter : ndarray of int, shape (R, observers)
+        What the encoder of this release reads of r and z.
+    number : ndarray of int, shape (L, n)
+        The input r of each atom; −1 of those without mass.
+    """
+
+    sees: str
+    labels: list[Any]
+    outputs: list[Any]
+    x_of: np.ndarray
+    chance: np.ndarray
+    letter: np.ndarray
+    number: np.ndarray
+
+    @property
+    def z(self) -> range:
+        """The places of the letters z."""
+        return range(len(self.outputs))
 
 
 def check_encoder(encoder: str) -> None:
@@ -117,6 +154,8 @@ class Letters(Frozen):
     observers : list of Observer
     strategies : ndarray of int, shape (m, |Z|), or None
         What each output means for each z; None if outputs are released letters.
+    earlier_letter : Observer or None
+        Whose records alone all quantities are of, as of ``with_earlier_letter``.
     """
 
     def __init__(
@@ -145,6 +184,7 @@ class Letters(Frozen):
         self.support, self.x_of, self.z_of = atoms.support, atoms.x_of, atoms.z_of
         self.observers = self._observers()
         self.strategies: np.ndarray | None = None
+        self.earlier_letter: Observer | None = None
         self._atoms = atoms
         for name, value in self._seen_under("").items():
             setattr(self, name, value)
@@ -203,6 +243,46 @@ class Letters(Frozen):
             for z, (name, mass) in enumerate(zip(source.z_names, masses, strict=True))
             if mass
         ]
+
+    @cached_property
+    def earlier(self) -> Earlier | None:
+        """The earlier releases that Z is of; None where Z is something else."""
+        source = self.source
+        if source.earlier is None or self.side_information is None:
+            return None
+        masses, exact = source.joint > 0, source.earlier
+        of_x = exact[masses.argmax(axis=0), np.arange(len(source.x))]
+        sees_w = "w" in self.encoder_inputs or bool((exact != of_x)[masses].any())
+        w, x = np.nonzero(masses) if sees_w else (None, np.flatnonzero(masses.any(axis=0)))
+        number = np.full(masses.shape, -1)
+        number[(slice(None) if w is None else w), x] = np.arange(len(x))
+        at = number[self.w_support[self.w_of], self.x_of]
+        letter = np.full((len(x), len(self.observers)), -1)
+        for k, observer in enumerate(self.observers):
+            atom, s = np.nonzero(observer.atoms & (at >= 0))
+            letter[at[atom, s], k] = s
+        met = [observer.z or 0 for observer in self.observers]
+        chance = (of_x[x] if w is None else exact[w, x])[:, met]
+        labels = [source.x[j] for j in x]
+        if w is not None:
+            labels = [(source.w[i], label) for i, label in zip(w, labels, strict=True)]
+        outputs = [(source.z or [])[z] for z in met]
+        number = np.where(self.law > 0, at, -1)
+        return Earlier("wx" if sees_w else "x", labels, outputs, x, chance, letter, number)
+
+    @cached_property
+    def law_rounding(self) -> Scalar:
+        """1, in a ball of what p(z | r) of the law is off that of the earlier channels."""
+        earlier = self.earlier
+        assert earlier is not None
+        masses = np.full(earlier.chance.shape, Fraction(0), dtype=object)
+        for k, observer in enumerate(self.observers):
+            for place in zip(*np.nonzero(observer.atoms & (earlier.number >= 0)), strict=True):
+                masses[earlier.number[place], k] += Fraction(float(self.law[place]))
+        there = masses > 0
+        shares = (masses / masses.sum(axis=1, keepdims=True))[there]
+        off = abs(earlier.chance[there] / shares - 1).max()
+        return Scalar(arb(1, 2.5 * float(off)))  # of both sides of a comparison
 
     # ---- letters -------------------------------------------------------------------------
 

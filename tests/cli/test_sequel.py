@@ -399,3 +399,41 @@ def test_python_draws_the_same(released):
     made = cpv.Sequel(together, alone, after=first, released=pd.read_csv("jan.csv"), row_id="id")
     released = made.apply(pd.read_csv("f.csv"), seed=5)
     assert released.equals(pd.read_csv("feb.csv"))
+
+
+# ---- criteria of all releases --------------------------------------------------------------
+
+
+def of_both(first, second):
+    """Return p(z, x̂ | x) of two channels, the second of which remembers, a row for each x."""
+    rows = dict(zip(second.inputs, second.matrix, strict=True))
+    return np.array([
+        np.concatenate([p * rows[x, z] for z, p in zip(first.outputs, chances, strict=True)])
+        for x, chances in zip(first.inputs, first.matrix, strict=True)
+    ])  # fmt: skip
+
+
+def test_criteria_are_of_what_all_releases_tell_together(here):
+    """At ε = 2 first, and 2.5 for both: the second alone would have been allowed 2.5 more."""
+    asked = (*ASKED, "--seed", "5", "--no-untouched")
+    first = ("--criterion", "LocalPrivacy=2", "--budget", "0.4", "--out", "a.csv")
+    say("release", "t.csv", *asked, *first, "--channel", "a.json")
+    rules = [f"--criterion={rule}" for rule in ("LocalPrivacy=2.5", "MaximalLeakage=1.4")]
+    rules += ["--criterion=RecordEntropy=600", "--criterion=LDiversity=1.7"]
+    earlier = ("--after", "a.csv", "--after-channel", "a.json", *rules)
+    facts = report("release", "f.csv", *asked, *earlier, *SET)
+    rows = of_both(Channel.load("a.json"), Channel.load("c.json"))
+    assert np.log(rows.max(axis=0) / rows.min(axis=0)).max() <= 2.5 + 1e-12
+    assert np.log2(rows.max(axis=0).sum()) <= 1.4 + 1e-12
+    laws = {check["name"]: check["law"] for check in facts["checks"]}
+    assert all(law["holds"] and law["of"] == "all releases together" for law in laws.values())
+    assert 600 <= laws["record_entropy"]["value"] <= 2940
+    assert laws["l_diversity"]["value"] >= 1.7
+    assert facts["status"] == "certified"
+    proof = report("verify", "p.json", "--table", "f.csv", "--problem", "r.toml")["p.json"]
+    assert proof["verified"]
+
+
+def test_local_privacy_that_the_first_release_exceeds_is_refused(here):
+    pieces = ("epsilon", "of the earlier releases alone")
+    refused(*sequel("--criterion", "LocalPrivacy=1", *SET), pieces=pieces)

@@ -105,6 +105,7 @@ def test_other_constraints_claim_nothing(name):
         "survives_company",
         "survives_informed_encoder",
         "on_average",
+        "of_releases",
         "of_table",
         "words",
         "loosens",
@@ -117,6 +118,7 @@ def test_other_constraints_claim_nothing(name):
     assert not other.survives_company
     assert not other.survives_informed_encoder
     assert not other.on_average
+    assert other.of_releases is None
     assert other.words is other.measure is None
     assert type(other).verdict is cpv.Criterion.verdict
     assert other.in_words().asks.endswith("holds")

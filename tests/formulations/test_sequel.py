@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 import cvxprivacy as cpv
 from cvxprivacy.formulations.sequel import after_releases
+from cvxprivacy.programs.parameter import Scalar
 from tests import referee
 from tests.refusals import refused
 
@@ -100,28 +103,6 @@ def test_independent_draws_of_one_channel_are_never_better():
         assert answer.lower <= least.upper
 
 
-@pytest.mark.long
-def test_criteria_are_of_all_releases():
-    first = cpv.PrivacyDistortion(SOURCE, YEARS, 12.0).solve().channel
-    rule = cpv.TCloseness(0.4)
-    solution = cpv.MinimumDistortion(SOURCE, YEARS, [rule], after=first).solve()
-    law = after_releases(SOURCE, first).law
-    p_w = law.sum(axis=(1, 2))
-    place = {letter: i for i, letter in enumerate(solution.channel.inputs)}
-    outputs = list(solution.channel.outputs)
-    for k, z in enumerate(first.outputs):
-        if not law[:, :, k].any():
-            continue
-        rows = np.array([solution.channel.matrix[place[x, z]] for x in AGES])
-        joint = law[:, :, k] @ rows
-        for y in range(len(outputs)):
-            if joint[:, y].sum() > 1e-12:
-                posterior = joint[:, y] / joint[:, y].sum()
-                assert cpv.information.divergence(posterior, p_w) <= 0.4 + 1e-9
-    free = cpv.MinimumDistortion(SOURCE, YEARS, [rule]).solve()
-    assert solution.lower >= free.lower - 1e-9
-
-
 def test_the_release_draws_with_both_letters():
     first = cpv.PrivacyDistortion(SOURCE, YEARS, 8.0).solve().channel
     second = cpv.PrivacyDistortion(SOURCE, YEARS, 5.0, after=first).solve().channel
@@ -156,6 +137,147 @@ def test_an_earlier_release_that_saw_w():
     assert leaked == pytest.approx(informed.value, abs=1e-7)
     again = cpv.PrivacyDistortion(SOURCE, YEARS, 8.0, encoder="wx", after=informed.channel).solve()
     assert again.value == pytest.approx(informed.value, abs=1e-6)
+
+
+# ---- criteria of all releases ------------------------------------------------------------
+
+BIT = cpv.DiscreteSource.identical([0.5, 0.5])
+
+
+def flipped(p):
+    """Return a channel that flips a bit with probability p."""
+    return cpv.Channel([[1 - p, p], [p, 1 - p]], inputs=[0, 1], outputs=[0, 1])
+
+
+def least(rule, source=BIT, **options):
+    return cpv.MinimumDistortion(source, cpv.hamming(2), [rule], **options).solve(accuracy="high")
+
+
+def test_local_privacy_is_of_the_product_of_both_channels():
+    """0.9 (1 − p) = e³ 0.1 p without the first draws; with them two such equations for each."""
+    first, factor = flipped(0.1), np.exp(3)
+    apart = least(cpv.LocalPrivacy(3), after=first, remember=False)
+    assert apart.value == pytest.approx(1 / (1 + factor / 9), abs=1e-8)
+    kept = least(cpv.LocalPrivacy(3), after=first)
+    moved = (9 * factor - 1) / (factor**2 - 1)  # of x whose first letter was the other
+    assert kept.value == pytest.approx(0.9 * (1 - factor / 9 * moved) + 0.1 * moved, abs=1e-8)
+    line = cpv.LocalPrivacy(3, metric=[[0, 1], [1, 0]])
+    assert least(line, after=first).value == pytest.approx(kept.value, abs=1e-8)
+
+
+def test_local_privacy_that_the_earlier_release_exceeds_is_refused():
+    """A bit that was flipped with probability .01 is at ε = log 99 = 4.595 whatever follows."""
+    for metric in (None, [[0, 1], [1, 0]]):
+        for remember in (True, False):
+            asked = {"after": flipped(0.01), "remember": remember}
+            low, high = (cpv.LocalPrivacy(e, metric=metric) for e in (1.0, 4.7))
+            refused(partial(least, low, **asked), "epsilon", "4.595 of the earlier releases alone")
+            assert least(high, **asked).status == "certified"
+    sure = cpv.Channel([[1.0, 0.0], [0.5, 0.5]], inputs=[0, 1], outputs="ab")
+    refused(lambda: least(cpv.LocalPrivacy(9), after=sure), "epsilon", "became 'b'")
+    assert cpv.LocalPrivacy(1).tightest([after_releases(BIT, flipped(0.01))]) >= np.log(99)
+
+
+def test_an_input_of_local_privacy_is_all_that_any_release_saw():
+    """The first is about W alone, at ε = 1 and I(W; X) = 0: x may be told at another ε = 1."""
+    source = cpv.DiscreteSource(np.full((2, 2), 0.25))
+    pairs, share = [(w, x) for w in (0, 1) for x in (0, 1)], 1 / (1 + np.e)
+    rows = [[1 - share, share] if w else [share, 1 - share] for w, _ in pairs]
+    first = cpv.Channel(rows, inputs=pairs, outputs=[0, 1])._with(encoder="wx")
+    refused(lambda: least(cpv.LocalPrivacy(0.9), source, after=first), "epsilon", "(0, 0)")
+    for remember in (True, False):
+        solution = least(cpv.LocalPrivacy(2), source, after=first, remember=remember)
+        assert solution.value == pytest.approx(share, abs=1e-8)
+    metric = cpv.LocalPrivacy(2, metric=[[0, 1], [1, 0]])
+    refused(lambda: least(metric, source, after=first), "metric", "not x alone")
+
+
+def test_what_no_program_states_of_all_releases_is_refused():
+    class Halves(cpv.Criterion):
+        """p(x̂ | s) ≤ p."""
+
+        p = cpv.Parameter()
+
+        def constraints(self, release):
+            return {"": release.moved({0: Scalar(1)}).each() <= self.p}
+
+    first = flipped(0.1)
+    refused(lambda: least(cpv.LocalPrivacy(3, delta=0.1), after=first), "delta", "no program")
+    refused(lambda: least(Halves(0.5), after=first), "criteria", "of this release")
+    Halves.of_releases = "this"
+    assert least(Halves(0.5), after=first).value == pytest.approx(0.225, abs=1e-6)  # of x = z = 0
+
+
+def test_maximal_leakage_is_of_all_releases():
+    """Σ max over z and x̂ of two flips at .1 and p is 2 max(.9 (1 − p), .1) + 2 max(.9 p, .1)."""
+    solution = least(cpv.MaximalLeakage(np.log2(1.96)), after=flipped(0.1), remember=False)
+    p = 0.5 - 0.5 * (1 - solution.value * 2)
+    both = 2 * max(0.9 * (1 - p), 0.1 * p) + 2 * max(0.9 * p, 0.1 * (1 - p))
+    assert both == pytest.approx(1.96, abs=1e-8)
+    with pytest.raises(cpv.InfeasibleError):
+        least(cpv.MaximalLeakage(np.log2(1.79)), after=flipped(0.1))
+    problem = cpv.MinimumDistortion(
+        BIT, cpv.hamming(2), [cpv.MaximalLeakage(0.9)], after=flipped(0.1)
+    )
+    curve = cpv.frontier(problem, "maximal_leakage", tol=0.05)
+    assert curve.outer(0.95) <= problem.at(maximal_leakage=0.95).solve().value <= curve.inner(0.95)
+
+
+@pytest.mark.parametrize("encoder", ["x", "wx"])
+def test_a_cap_given_x_counts_what_an_earlier_release_that_saw_w_told(encoder):
+    """The first is W, flipped with probability 0.2, beside an independent X: 1 − h(0.2) bits."""
+    source, inputs = cpv.DiscreteSource(np.full((2, 2), 0.25)), [(0, 0), (0, 1), (1, 0), (1, 1)]
+    rows = [[0.8, 0.2]] * 2 + [[0.2, 0.8]] * 2
+    first = cpv.Channel(rows, inputs=inputs, outputs=[0, 1])._with(encoder="wx")
+    before = 1 - cpv.information.entropy([0.2, 0.8])
+    asked = {"source": source, "after": first, "encoder": encoder}
+    assert least(cpv.ConditionalLeakageCap(before + 1e-6), **asked).value == pytest.approx(0)
+    with pytest.raises(cpv.InfeasibleError):
+        least(cpv.ConditionalLeakageCap(before - 1e-3), **asked)
+
+
+def test_record_entropy_does_not_take_a_draw_for_an_attribute():
+    """A fair coin tells nothing of forty records: the optimum of each k is that without it."""
+    source = cpv.DiscreteSource.from_counts([[15, 5], [5, 15]])
+    coin = cpv.Channel([[0.5, 0.5]] * 2, inputs=[0, 1], outputs="ab")
+    for k in (15, 25, 38):
+        alone = least(cpv.RecordEntropy(k), source).value
+        for remember in (True, False):
+            both = least(cpv.RecordEntropy(k), source, after=coin, remember=remember)
+            assert both.value == pytest.approx(alone, abs=1e-7)
+    refused(lambda: least(cpv.RecordEntropy(41), source, after=coin), "k", "exceeds the 40 records")
+
+
+def test_rules_of_moves_marginals_and_means_are_of_this_release():
+    first = cpv.PrivacyDistortion(SOURCE, YEARS, 8.0).solve().channel
+    moves = np.zeros((4, 4), bool)
+    moves[0, 3] = True
+    rules = [
+        cpv.KeepProbability(0.3),
+        cpv.ForbiddenMoves(moves),
+        cpv.PreserveMean(AGES),
+        cpv.MarginalDistance(0.05),
+        cpv.Linear(np.eye(4), 0.9, name="kept"),
+    ]
+    for remember in (True, False):
+        how = {"after": first, "remember": remember}
+        release = cpv.PrivacyDistortion(SOURCE, YEARS, 9.0, criteria=rules, **how).solve().channel
+        law = after_releases(SOURCE, first).law.sum(axis=0)
+        rows = release.matrix.reshape(4, -1, 4) if remember else release.matrix[:, None]
+        pairs = (law[:, :, None] * rows).sum(axis=1)  # p(x, x̂)
+        assert rows[np.arange(4), :, np.arange(4)].min() >= 0.3 - 1e-12
+        assert rows[0, :, 3].max() == 0
+        assert pairs.sum(axis=0) @ AGES == pytest.approx(SOURCE.p_x @ AGES, abs=1e-9)
+        assert np.abs(pairs.sum(axis=0) - SOURCE.p_x).sum() / 2 <= 0.05 + 1e-12
+        assert np.trace(pairs) <= 0.9 + 1e-12
+
+
+def test_a_value_without_mass_has_no_row_where_the_chances_of_all_are_bounded():
+    source = cpv.DiscreteSource([[0.3, 0.2, 0.0], [0.2, 0.3, 0.0]])
+    first = cpv.Channel([[0.6, 0.4], [0.4, 0.6], [0.5, 0.5]], inputs=range(3), outputs=[0, 1])
+    for rule in (cpv.LocalPrivacy(2), cpv.MaximalLeakage(0.9)):
+        problem = cpv.MinimumDistortion(source, cpv.hamming(3), [rule], after=first)
+        assert {x for x, _ in problem.solve().channel.inputs} == {0, 1}
 
 
 def test_what_is_no_earlier_release_is_refused():
