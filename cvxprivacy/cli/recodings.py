@@ -202,10 +202,11 @@ def recoded(
 ) -> dict[str, Any]:
     """Return what a report says of recodings that were settled from the data; nothing if none."""
     from cvxprivacy.tables.bins import Bins, quantiles_in
+    from cvxprivacy.tables.labels import written
 
     specs = counting.get("bins") or {}
     quantiles = {
-        name: list(bins.edges)
+        name: list(map(written, bins.edges))
         for name, bins in schema.bins.items()
         if isinstance(bins, Bins) and quantiles_in(specs.get(name)) is not None
     }
