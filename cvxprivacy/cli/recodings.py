@@ -202,11 +202,10 @@ def recoded(
 ) -> dict[str, Any]:
     """Return what a report says of recodings that were settled from the data; nothing if none."""
     from cvxprivacy.tables.bins import Bins, quantiles_in
-    from cvxprivacy.tables.labels import written
 
     specs = counting.get("bins") or {}
     quantiles = {
-        name: list(map(written, bins.edges))
+        name: [e if isinstance(e, int | float) else str(e) for e in bins.edges]
         for name, bins in schema.bins.items()
         if isinstance(bins, Bins) and quantiles_in(specs.get(name)) is not None
     }
@@ -260,4 +259,4 @@ def bins_text(name: str, edges: Sequence[float] | str) -> str:
 
     if isinstance(edges, str):
         return f"{name}={edges}"
-    return f"{name}={':'.join(str(e) if math.isinf(e) else short(e) for e in edges)}"
+    return f"{name}={':'.join(map(short, edges))}"

@@ -22,7 +22,8 @@ from cvxprivacy.tables.periods import Periods
 from cvxprivacy.validation import number
 
 __all__ = [
-    "Bins", "bins_of", "edge_of", "in_order", "middles_of", "quantile_bins", "quantiles_in", "short",
+    "Bins", "bins_of", "edge_of", "in_order", "middles_of", "quantile_bins", "quantiles_in",
+    "short",
 ]  # fmt: skip
 
 MOST_BINS = 1_000

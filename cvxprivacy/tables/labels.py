@@ -15,7 +15,9 @@ import numpy as np
 from cvxprivacy.errors import InputError
 from cvxprivacy.extras import pd
 
-__all__ = ["LongDecimal", "as_fraction", "as_label", "canonical", "printable", "read", "shown", "written"]
+__all__ = [
+    "LongDecimal", "as_fraction", "as_label", "canonical", "printable", "read", "shown", "written",
+]  # fmt: skip
 
 _MICROSECOND = timedelta(microseconds=1)
 

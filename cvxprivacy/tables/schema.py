@@ -223,7 +223,8 @@ class TableSchema:
                 if types[name] in (nw.Date, nw.Datetime):
                     remedy = f'pass a calendar interval, {{{name!r}: "year"}}'
                 raise InputError(argument, problem, remedy, value=name)
-            if types[name].is_nested():
+            interval = lazy.implementation.is_duckdb() and types[name] == nw.Duration
+            if types[name].is_nested() or interval:  # months and days of no common length
                 remedy = "use columns of strings, numbers or categories"
                 problem = f"column {name!r} is {types[name]}, which cannot be counted"
                 raise InputError("frame", problem, remedy, value=name)
@@ -335,9 +336,7 @@ class TableSchema:
             **{role: tuple(group) for role, group in names.items()},
             weights=data["weights"],
             bins={
-                name: Periods(edges)
-                if isinstance(edges, str)
-                else Bins(tuple(map(edge_of, edges)))
+                name: Periods(edges) if isinstance(edges, str) else Bins(tuple(map(edge_of, edges)))
                 for name, edges in data["bins"]
             },
             missing=data["missing"],
