@@ -15,11 +15,13 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from io import StringIO
 from pathlib import Path
 from typing import IO, Any
 
 from cvxprivacy.errors import InputError
+from cvxprivacy.tables.labels import canonical
 
 __all__ = [
     "CODES",
@@ -483,7 +485,7 @@ def _is_short(width: int, fields: Sequence[str]) -> bool:
 
 def as_numbers(
     cells: Sequence[str | None], *, strict: bool = True, decimal: str = "."
-) -> list[int | float | None] | None:
+) -> list[Any] | None:
     """Return the numbers that all cells are, or None if some cell is text.
 
     They are integers if each cell is written as Python writes integers: 0, 12, -3.  Otherwise they
@@ -496,7 +498,8 @@ def as_numbers(
     cells : sequence of str or None
         None is missing and stays so.
     strict : bool
-        If False, all that Python reads as a finite number is one, blanks around it too.
+        If False, all that Python reads as a finite number is one, blanks around it too; of more
+        digits than a float has it is an integer or a decimal.
     decimal : {".", ","}
         The decimal sign.  With a comma, a cell with a point is text.
     """
@@ -504,12 +507,14 @@ def as_numbers(
     if decimal != ".":
         bare = {c: "." if "." in text else text.replace(decimal, ".") for c, text in bare.items()}
     integral = all(map(INTEGER.fullmatch, bare.values()))
-    numbers: dict[str, int | float] = {}
+    numbers: dict[str, Any] = {}
     try:
         for cell, text in bare.items():
             numbers[cell] = int(text) if integral else float(text)
             if not integral and not _is_float(text, numbers[cell], strict):
                 return None
+            if not integral and len(text) > 15 and numbers[cell]:
+                numbers[cell] = canonical(Fraction(text))
     except ValueError:  # or an integer of more digits than Python converts
         return None
     return [None if cell is None else numbers[cell] for cell in cells]

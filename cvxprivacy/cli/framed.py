@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from cvxprivacy.release.channel import Channel
 
 __all__ = [
-    "NAMES", "TABS", "Columns", "FramedTable", "Keep", "Progress", "applied", "ending_of",
-    "format_of", "output_format", "packed",
+    "NAMES", "TABS", "Columns", "FramedTable", "Keep", "Progress", "applied", "are_numbers",
+    "ending_of", "format_of", "output_format", "packed",
 ]  # fmt: skip
 
 Columns = Mapping[str, Sequence[Any]]
@@ -186,10 +186,14 @@ class FramedTable:
             if spellings_of([str(cells[row])]):
                 remedy = f"of dates take calendar intervals, such as --bins {name}=year"
             raise InputError(where, problem, remedy, value=cells[row])
-        if values is None or any(isinstance(v, int) and abs(v) >= 2**63 for v in values):
+        large = [v for v in values or () if isinstance(v, int) and abs(v) > 2**53]
+        if values is None or (not numeric and any(abs(v) >= 2**63 for v in large)):
             return pd.Series([None if c is None else str(c) for c in cells], dtype="str")
-        integral = not any(isinstance(v, float) for v in values)
-        return pd.Series(values, dtype="Int64" if integral else "Float64")
+        kinds = set(map(type, values)) - {type(None)}
+        if kinds <= {int} and all(abs(v) < 2**63 for v in large):
+            return pd.Series(values, dtype="Int64")
+        exact = kinds <= {int, float} and not (large and numeric)
+        return pd.Series(values, dtype="Float64" if exact else object)
 
     def _dates(self, name: str, cells: Sequence[Any], periods: Periods) -> Any:
         """Return a column of dates, or of years; it is refused at its first other cell."""
@@ -298,6 +302,11 @@ class FramedTable:
         return {
             "records": len(kept), "dropped": dropped, "changed": changed, "notes": notes,
         }  # fmt: skip
+
+
+def are_numbers(column: Any) -> bool:
+    """Tell whether a column of a frame was read as numbers, of whichever size."""
+    return column.dtype.kind in "iuf" or column.dtype == object
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from cvxprivacy.cli.framed import (
     FramedTable,
     Keep,
     Progress,
+    are_numbers,
     ending_of,
     format_of,
     packed,
@@ -105,7 +106,7 @@ class MemoryTable(FramedTable):
 
     def reading(self, names: Sequence[str], frame: Any) -> dict[str, Any]:
         """Return how these columns were read, to read another table likewise."""
-        numbers = [n for n in names if frame[n].dtype.kind in "iuf"]
+        numbers = [n for n in names if are_numbers(frame[n])]
         more = self._recorded(names)
         return {"format": self.format, "na": list(self.na), "numbers": numbers, **more}
 

@@ -369,11 +369,17 @@ def name_and_value(text: str, option: str, example: str) -> tuple[str, str]:
 
 
 def number_of(
-    text: str, option: str, problem: str, remedy: str, *, value: str | None = None
-) -> float:
+    text: str,
+    option: str,
+    problem: str,
+    remedy: str,
+    *,
+    value: str | None = None,
+    number: Callable[[str], Any] = float,
+) -> Any:
     """Return the number that a text is, or refuse the value that it is of: by default itself."""
     try:
-        return float(text)
+        return number(text)
     except ValueError:
         raise InputError(option, problem, remedy, value=value or text) from None
 
@@ -402,9 +408,10 @@ def bins_of(texts: Sequence[str], header: Sequence[str]) -> dict[str, Any]:
 
     Names are "q10" of quantiles, "year" or "5years" of calendar intervals.
     """
+    from cvxprivacy.tables.bins import edge_of
     from cvxprivacy.tables.periods import is_unit
 
-    made: dict[str, float | str | list[float]] = {}
+    made: dict[str, Any] = {}
     for name, value in pairs(texts, header, "--bins", "age=10 or age=0:18:65:120").items():
         if re.fullmatch(r"q[0-9]+(:exact)?", value) or is_unit(value.lower()):
             made[name] = value.lower()
@@ -413,7 +420,8 @@ def bins_of(texts: Sequence[str], header: Sequence[str]) -> dict[str, Any]:
         remedy = "write a width, age=10, edges, age=-inf:18:65:inf, quantiles, age=q10, or, of "
         remedy += "dates, month, quarter, year, decade, 5years"
         parts = value.split(":")
-        numbers = [number_of(part, "--bins", problem, remedy, value=value) for part in parts]
+        how = {"value": value, "number": edge_of}
+        numbers = [number_of(part, "--bins", problem, remedy, **how) for part in parts]
         made[name] = numbers[0] if len(numbers) == 1 else numbers
     return made
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from cvxprivacy.cli.shuffle import Shuffle
     from cvxprivacy.release.channel import Channel
 
-__all__ = ["ParquetTable", "days_of_zone", "in_memory"]
+__all__ = ["ParquetTable", "days_of_zone", "in_memory", "records_of"]
 
 BATCH = 1 << 16  # records read at a time
 _POLARS = b"_PL_"  # what Polars notes of a field: its categories, in their order
@@ -65,10 +65,7 @@ class ParquetTable:
             with self.path.open("rb"):
                 self.size = self.path.stat().st_size  # bytes
             self.connection = duckdb.connect()
-            self.relation = self.connection.sql(  # floats may be NaN, whatever the statistics say
-                "FROM read_parquet($pattern, can_have_nan = true, hive_partitioning = false)",
-                params={"pattern": glob.escape(str(path))},
-            )
+            self.relation = records_of(self.connection, self.path)
             self.file = pq.ParquetFile(self.path, pre_buffer=False)
         except (OSError, duckdb.Error, pa.ArrowException) as error:
             reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
@@ -194,6 +191,26 @@ class ParquetTable:
             for name, values in used.items():
                 values.update(batch.column(name).unique().to_pylist())
         return used
+
+
+def records_of(connection: Any, path: Path) -> Any:
+    """Return a Parquet file as DuckDB has it; decimals that are wider than its own are text."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    kinds = pq.read_schema(path).types
+    wide = {i: f"wide decimal {i}" for i, kind in enumerate(kinds) if pa.types.is_decimal256(kind)}
+    query = "FROM read_parquet($pattern, can_have_nan = true, hive_partitioning = false)"
+    if wide:  # floats may be NaN, whatever the statistics say
+        table = pq.ParquetFile(path).read(columns=[pq.read_schema(path).names[i] for i in wide])
+        texts = [column.cast(pa.string()) for column in table.columns]
+        connection.register("wide_decimals", pa.table(texts, [*wide.values()]))
+        query += " POSITIONAL JOIN wide_decimals"
+    records = connection.sql(query, params={"pattern": glob.escape(str(path))})
+    names = [_quoted(name) for name in records.columns[: len(kinds)]]
+    return records.project(
+        ", ".join(f"{_quoted(wide[i])} AS {n}" if i in wide else n for i, n in enumerate(names))
+    )
 
 
 def days_of_zone(connection: Any, schema: Any, bins: Mapping[str, Any]) -> None:

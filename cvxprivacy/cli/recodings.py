@@ -205,7 +205,7 @@ def recoded(
 
     specs = counting.get("bins") or {}
     quantiles = {
-        name: list(bins.edges)
+        name: [e if isinstance(e, int | float) else str(e) for e in bins.edges]
         for name, bins in schema.bins.items()
         if isinstance(bins, Bins) and quantiles_in(specs.get(name)) is not None
     }
@@ -288,4 +288,4 @@ def bins_text(name: str, edges: Sequence[float] | str) -> str:
 
     if isinstance(edges, str):
         return f"{name}={edges}"
-    return f"{name}={':'.join(str(e) if math.isinf(e) else short(e) for e in edges)}"
+    return f"{name}={':'.join(map(short, edges))}"

@@ -6,18 +6,18 @@ They are read here by DuckDB, calamine and pandas, into rows as delimited text h
 
 from __future__ import annotations
 
-import glob
 import re
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime, time, timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cvxprivacy.cli.delimited import addresses
 from cvxprivacy.cli.framed import NAMES, format_of
-from cvxprivacy.cli.parquet import days_of_zone
+from cvxprivacy.cli.parquet import days_of_zone, records_of
 from cvxprivacy.errors import InputError
 from cvxprivacy.extras import pd, required
 
@@ -65,9 +65,9 @@ def prepared(document: dict[str, Any], original: str) -> tuple[dict[str, Any], R
 
     if kind != "parquet":
         return document, rows
-    records, titles = _queried(original, {**coding, "original": original})
-    types = zip(addresses(titles, fold=True), records.description, strict=True)
-    numbers = [name for name, (_, of, *_) in types if _NUMBERS.fullmatch(str(of))]
+    _, records, titles = _queried(original, {**coding, "original": original})
+    types = zip(addresses(titles, fold=True), records.types, strict=True)
+    numbers = [name for name, of in types if _NUMBERS.fullmatch(str(of))]
     pq, bins = required("pyarrow.parquet", "engines", "Parquet"), dict(coding["bins"])
     for name, field in zip(addresses(titles, fold=True), pq.read_schema(original), strict=True):
         extension = b"ARROW:extension:name" in (field.metadata or {})
@@ -85,23 +85,28 @@ def _refuse_other(path: str, kind: str) -> None:
         raise InputError("--released", problem, "pass tables of one format", value=path)
 
 
-def _queried(path: str, coding: Mapping[str, Any]) -> tuple[Any, list[str]]:
-    """Return a connection that has been asked for all records, and what the columns are called."""
+def _queried(path: str, coding: Mapping[str, Any]) -> tuple[Any, Any, list[str]]:
+    """Return a connection, all records in it, and what the columns are called."""
     duckdb = required("duckdb", "engines", "Parquet")
     pq = required("pyarrow.parquet", "engines", "Parquet")
-    query = "FROM read_parquet($pattern, hive_partitioning = false)"
     try:
         connection, titles = duckdb.connect(), pq.read_schema(path).names
         days_of_zone(connection, pq.read_schema(coding["original"]), dict(coding["bins"]))
-        return connection.execute(query, {"pattern": glob.escape(path)}), titles
+        return connection, records_of(connection, Path(path)), titles
     except duckdb.Error as error:
         raise ValueError(str(error).splitlines()[0]) from None
 
 
 def _parquet(path: str, coding: Mapping[str, Any]) -> Rows:
-    records, titles = _queried(path, coding)
+    connection, records, titles = _queried(path, coding)
     yield titles
-    while batch := records.fetchmany(BATCH):
+    names = (('"' + name.replace('"', '""') + '"', str(of))
+             for name, of in zip(records.columns, records.types, strict=True))  # fmt: skip
+    # Python has no nanoseconds
+    cells = ", ".join(f"{name}::VARCHAR" if of.endswith("_NS") else name for name, of in names)
+    connection.register("records", records)
+    connection.execute(f"SELECT {cells} FROM records")
+    while batch := connection.fetchmany(BATCH):
         for record in batch:
             yield [None if v is None or v != v else _text(v) for v in record]
 

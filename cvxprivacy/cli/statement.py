@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from numbers import Number
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -154,6 +155,7 @@ def _band(source: DiscreteSource, excess: float) -> str | None:
     Of dates, where no column is of numbers.
     """
     from cvxprivacy.tables.bins import MOST_BINS
+    from cvxprivacy.tables.labels import as_fraction
     from cvxprivacy.tables.periods import Periods, are_dates
 
     if source.schema is None:
@@ -162,7 +164,7 @@ def _band(source: DiscreteSource, excess: float) -> str | None:
     numbers = {
         name: source.levels[name]
         for name in free
-        if all(isinstance(level, int | float) for level in source.levels[name])
+        if all(isinstance(v, Number) and -math.inf < v < math.inf for v in source.levels[name])
     }
     if not numbers:
         dated = [name for name in free if are_dates(source.levels[name])]
@@ -175,7 +177,8 @@ def _band(source: DiscreteSource, excess: float) -> str | None:
     levels = numbers[name]
     if len(levels) < 2 * excess:
         return None
-    width = max(1.2 * excess / len(levels), 1.1 / MOST_BINS) * (max(levels) - min(levels))
+    extent = float(as_fraction(max(levels)) - as_fraction(min(levels)))
+    width = max(1.2 * excess / len(levels), 1.1 / MOST_BINS) * extent
     step = 10.0 ** math.floor(math.log10(width)) if width > 0 else 1.0
     return f"{name}={next(step * k for k in (1, 2, 5, 10) if step * k >= width):g}"
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from itertools import product
 from typing import IO, TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from cvxprivacy.cli.framed import (
     FramedTable,
     Keep,
     Progress,
+    are_numbers,
     ending_of,
     format_of,
     output_format,
@@ -201,7 +203,7 @@ class TextTable(DelimitedTable, FramedTable):
             "decimal": self.decimal or ".",
             "encoding": self.encoding,
             "na": list(self.na),
-            "numbers": [n for n in names if frame[n].dtype.kind in "iuf"],
+            "numbers": [n for n in names if are_numbers(frame[n])],
             **({} if self.comment is None else {"comment": self.comment}),
             **self._recorded(names),
         }
@@ -242,7 +244,7 @@ class TextTable(DelimitedTable, FramedTable):
 
     def _cell(self, value: Any) -> str | None:
         """Return the text of a released value."""
-        if isinstance(value, float) and self.decimal == ",":
+        if isinstance(value, float | Decimal) and self.decimal == ",":
             return str(value).replace(".", ",")
         return None if value is None else str(value)
 

@@ -97,7 +97,7 @@ def _numbers(name: str, levels: Sequence[Any], schema: TableSchema) -> np.ndarra
     """Return what the levels of a column stand for, NaN for a missing one; None if no numbers."""
     middles = middles_of(schema.bins.get(name), levels)
     values = [middles.get(v, v) for v in levels]
-    if not all(isinstance(v, numbers.Real) for v in values if v is not None):
+    if not all(isinstance(v, numbers.Number) for v in values if v is not None):
         return None
     return np.array([0.0 if v is None else float(v) for v in values])
 

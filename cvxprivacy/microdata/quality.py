@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations, combinations_with_replacement
+from numbers import Number
 from typing import Any, Protocol
 
 import numpy as np
@@ -513,7 +514,7 @@ def _column(
             raise InputError("scores", "one that is not finite", "pass numbers", where=name)
     elif bins is not None and set(levels) <= set(middles):
         numbers = np.array([middles[level] for level in levels])
-    elif all(isinstance(level, int | float) for level in levels):
+    elif all(isinstance(level, Number) for level in levels):
         numbers = np.array(levels, float)
     elif len(levels) == 2 and None not in levels:
         numbers = np.array([0.0, 1.0])

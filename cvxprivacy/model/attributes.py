@@ -165,7 +165,7 @@ def _of_columns(
         if measure != "ordinal":
             middles = middles_of(source.schema.bins.get(name), values)
             stand = [middles.get(level, level) for level in values]
-            if not all(isinstance(v, numbers.Real) for v in stand):
+            if not all(isinstance(v, numbers.Number) for v in stand):
                 problem = f"{measure} of {name!r}, whose levels are no numbers ({stand[0]!r})"
                 raise InputError("distortions", problem, 'use "hamming" or "ordinal"', where=name)
         d = ordinal(values).exact if measure == "ordinal" else _BY_NAME[measure](stand).exact

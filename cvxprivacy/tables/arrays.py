@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -88,7 +89,7 @@ def is_numeric(column: nw.Series[Any]) -> bool:
     """Tell whether a column holds numbers, whatever its type says; missing values aside."""
     if column.dtype.is_numeric():
         return True
-    return all(isinstance(v, int | float | None) for v in python_values(column))
+    return all(isinstance(v, Number | None) for v in python_values(column))
 
 
 def like(table: Any, values: np.ndarray, names: Sequence[str] | None = None) -> Any:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -14,10 +17,14 @@ import numpy as np
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.extras import nw
+from cvxprivacy.tables.labels import as_fraction, canonical
 from cvxprivacy.tables.periods import Periods
-from cvxprivacy.validation import array, number
+from cvxprivacy.validation import number
 
-__all__ = ["Bins", "bins_of", "in_order", "middles_of", "quantile_bins", "quantiles_in", "short"]
+__all__ = [
+    "Bins", "bins_of", "edge_of", "in_order", "middles_of", "quantile_bins", "quantiles_in",
+    "short",
+]  # fmt: skip
 
 MOST_BINS = 1_000
 _ROOM = 10  # as a part of an interval's records, by which edges may be off their quantiles
@@ -27,9 +34,11 @@ _ROOM = 10  # as a part of an interval's records, by which edges may be off thei
 class Bins:
     """Intervals of a number, closed below and open above, named like ``[20, 30)``.
 
+    Values and edges are compared exactly, as their digits say: 0.1 is a tenth.
+
     Parameters
     ----------
-    edges : tuple of float
+    edges : tuple of numbers
         Increasing; the first may be −∞ and the last ∞.
 
     Raises
@@ -53,12 +62,13 @@ class Bins:
     ['< 2', '≥ 2']
     """
 
-    edges: tuple[float, ...]
+    edges: tuple[Any, ...]
 
     def __post_init__(self) -> None:
         edges = self.edges
-        sound = len(edges) >= 2 and all(a < b for a, b in pairwise(edges))
-        if not sound or not all(map(math.isfinite, edges[1:-1])):
+        sound = len(edges) >= 2 and all(map(_is_finite, edges[1:-1]))
+        ends = [as_fraction(edge) if _is_finite(edge) else edge for edge in edges]
+        if not sound or not all(a < b for a, b in pairwise(ends)):
             remedy = "pass two or more increasing numbers; the outermost may be −inf and inf"
             raise InputError("bins", f"edges {list(edges)!r}", remedy, value=list(edges))
         if len(edges) > MOST_BINS + 1:
@@ -83,27 +93,78 @@ class Bins:
         """What each interval stands for: its middle, or its finite end."""
         middles = []
         for low, high in pairwise(self.edges):
-            finite = [edge for edge in (low, high) if math.isfinite(edge)]
-            middles.append(sum(finite) / len(finite) if finite else 0.0)
+            finite = [as_fraction(edge) for edge in (low, high) if _is_finite(edge)]
+            middles.append(float(sum(finite) / len(finite)) if finite else 0.0)
         return middles
 
-    def number(self, value: nw.Expr) -> nw.Expr:
+    def number(self, value: nw.Expr, dtype: nw.dtypes.DType) -> nw.Expr:
         """Return how many edges are at or below a value; 0 and ``len(edges)`` are outside.
 
         Parameters
         ----------
         value : narwhals.Expr
-            A column of numbers, in any engine; a missing value counts as 0.
+            A column of numbers, in any engine; a missing value counts as below all.
+        dtype : narwhals data type
+            Of the column, in which each edge is the least value that is not below it.
         """
-        value = value.cast(nw.Float64).fill_null(0.0)
-        count = (value >= 0).cast(nw.Int64) * 0
-        for edge in self._finite:
-            count = count + (value >= edge).cast(nw.Int64)
-        return count + int(self.edges[0] == -math.inf)
+        count = value.is_null().cast(nw.Int64) * 0 + int(self.edges[0] == -math.inf)
+        if dtype.is_float():
+            value, cuts = value.cast(nw.Float64), self._floats
+        elif isinstance(dtype, nw.Decimal):
+            places, whole = dtype.scale, dtype.precision
+            units = [math.ceil(cut * 10**places) for cut in self._cuts]
+            count = count + sum(unit <= -(10**whole) for unit in units)
+            cuts = [Decimal(f"{unit}E-{places}") for unit in units if abs(unit) < 10**whole]
+        else:
+            small = dtype not in (nw.UInt64, nw.Int128, nw.UInt128)
+            value = value.fill_null(0).cast(nw.Int64) if small else value
+            least, most = (-(2**63), 2**63) if small else (0, 2**64)
+            if dtype in (nw.Int128, nw.UInt128):
+                least, most = (-(2**127), 2**127) if dtype == nw.Int128 else (0, 2**128)
+            units = [math.ceil(cut) for cut in self._cuts]
+            count = count + sum(unit <= least for unit in units)
+            inside = [unit for unit in units if least < unit < most]
+            cuts = [unit if unit < 2**63 else Decimal(unit) for unit in inside]  # for Arrow
+        for cut in cuts:
+            count = count + (value >= cut).fill_null(False).cast(nw.Int64)
+        return count
 
-    @property
-    def _finite(self) -> list[float]:
-        return [e for e in self.edges if math.isfinite(e)]
+    @cached_property
+    def _cuts(self) -> list[Fraction]:
+        """The finite edges."""
+        return [as_fraction(edge) for edge in self.edges if _is_finite(edge)]
+
+    @cached_property
+    def _floats(self) -> list[float]:
+        """For each finite edge the least float that is not below it."""
+        floats = map(float, self._cuts)
+        return [
+            f if not math.isfinite(f) or as_fraction(f) >= cut else math.nextafter(f, math.inf)
+            for f, cut in zip(floats, self._cuts, strict=True)
+        ]
+
+    def numbers(self, values: Iterable[Any]) -> list[int | None]:
+        """Return the same of values in Python, None where one is missing.
+
+        Parameters
+        ----------
+        values : iterable of number
+            NaN is missing, as None is.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a value is not a number.
+        """
+        listed, first = list(values), int(self.edges[0] == -math.inf)
+        floats = [v if isinstance(v, float) else math.nan for v in listed]
+        places = np.searchsorted(self._floats, floats, side="right").tolist()
+        return [
+            None
+            if v is None or v != v
+            else first + (p if isinstance(v, float) else bisect_right(self._cuts, as_fraction(v)))
+            for v, p in zip(listed, places, strict=True)
+        ]
 
     def named(self, values: Sequence[Any]) -> list[Any]:
         """Return each value's interval, a value outside of all as it is.
@@ -111,12 +172,14 @@ class Bins:
         Parameters
         ----------
         values : sequence of number
-            NaN is outside of all.
+            NaN and None are outside of all.
         """
-        labels = [None, *self.labels, None]
-        places = np.searchsorted(self._finite, np.array(values, float), side="right")
-        names = [labels[p + (self.edges[0] == -math.inf)] for p in places]
-        return [v if name is None else name for name, v in zip(names, values, strict=True)]
+        names = [None, *self.labels, None]
+        numbers = self.numbers(values)
+        return [
+            v if p is None or names[p] is None else names[p]
+            for v, p in zip(values, numbers, strict=True)
+        ]
 
     @classmethod
     def of_quantiles(cls, counts: Mapping[Any, int], number: int, *, exact: bool = False) -> Bins:
@@ -139,29 +202,29 @@ class Bins:
         if not 2 <= number <= MOST_BINS:
             remedy = f"pass a number from 2 to {MOST_BINS:,}"
             raise InputError("bins", f"{number:,} quantile intervals", remedy, value=number)
-        values = [v for v in counts if v is not None and math.isfinite(v)]
+        values = [v for v in counts if v is not None and _is_finite(v)]
         below = np.cumsum([counts[v] for v in values])  # records up to each value
-        inner = set[float]()
+        inner = set[Fraction]()
         for k in range(1, number) if len(values) > 1 else ():
             distance = np.abs(below[:-1] * number - k * below[-1])  # of whole numbers: exact
             nearest = int(distance.argmin())
             if exact:
-                inner.add(float(values[nearest + 1]))
+                inner.add(as_fraction(values[nearest + 1]))
                 continue
             near = np.flatnonzero(_ROOM * distance <= below[-1])
             first, last = (near[0], near[-1]) if len(near) else (nearest, nearest)
-            inner.add(_roundest(float(values[first]), float(values[last + 1])))
-        return cls((-math.inf, *sorted(inner), math.inf))
+            inner.add(_roundest(as_fraction(values[first]), as_fraction(values[last + 1])))
+        return cls((-math.inf, *map(_edge, sorted(inner)), math.inf))
 
     @classmethod
-    def of_width(cls, width: float, least: float, greatest: float) -> Bins:
+    def of_width(cls, width: Any, least: Any, greatest: Any) -> Bins:
         """Return bands of one width, anchored at 0, that cover [least, greatest].
 
         Parameters
         ----------
-        width : float
+        width : number
             Of each band, above 0, in the unit of the values.
-        least, greatest : float
+        least, greatest : number
             The range of the values.
 
         Raises
@@ -169,34 +232,41 @@ class Bins:
         InputError
             For a width that makes more than 1,000 bands.
         """
-        low, high = math.floor(least / width), math.floor(greatest / width)
+        size = as_fraction(width)
+        low, high = (math.floor(as_fraction(end) / size) for end in (least, greatest))
         if high - low >= MOST_BINS:
             problem = f"a width of {short(width)} makes {high - low + 1:,} intervals"
             raise InputError("bins", problem, f"make it wider: {MOST_BINS:,} are allowed")
-        low, exact = low - 1, Decimal(repr(width))  # 3 × 0.1 is 0.3, as people write it
-        edges = [float(k * exact) for k in range(low, high + 3)]
-        first = max(i for i, edge in enumerate(edges) if edge <= least)
-        last = min(i for i, edge in enumerate(edges) if edge > greatest)
-        return cls(tuple(edges[first : last + 1]))
+        return cls(tuple(_edge(k * size) for k in range(low, high + 2)))
 
 
-def _roundest(low: float, high: float) -> float:
+def _is_finite(value: Any) -> bool:
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+def _edge(value: Fraction) -> Any:
+    """Return an edge as a number of few digits is typed, or else exactly."""
+    few = abs(value) < 1e15 and as_fraction(float(value)) == value
+    return float(value) if few else canonical(value)
+
+
+def _roundest(low: Fraction, high: Fraction) -> Fraction:
     """Return the number of fewest digits in (low, high]; of several the one next to the middle."""
-    ends = [Decimal(repr(end)) for end in (low, high)]
-    for exponent in range(max(end.adjusted() for end in ends) + 1, -330, -1):
-        unit = Decimal(1).scaleb(exponent)
-        below, most = ((end / unit).to_integral(ROUND_FLOOR) for end in ends)
+    digits = len(str(int(max(abs(low), abs(high)))))
+    for exponent in range(digits, -330, -1):
+        unit = Fraction(10) ** exponent
+        below, most = (math.floor(end / unit) for end in (low, high))
         if most > below:
-            middle = ((ends[0] + ends[1]) / 2 / unit).to_integral(ROUND_HALF_EVEN)
-            return float(min(max(middle, below + 1), most) * unit) + 0.0  # no −0
+            middle = round((low + high) / 2 / unit)
+            return min(max(middle, below + 1), most) * unit
     return high
 
 
-def short(value: float) -> str:
+def short(value: Any) -> str:
     """Return a number as people write it."""
-    if not math.isfinite(value):
-        return repr(value)
-    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
+    if not isinstance(value, float):
+        return str(value)
+    return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(float(value))
 
 
 def quantiles_in(spec: Any) -> int | None:
@@ -235,18 +305,33 @@ def bins_of(name: Hashable, spec: Any, least: Any, most: Any) -> Bins:
     """Return the bins that a width or edges mean for a column of values in [least, most]."""
     if isinstance(spec, Bins):
         return spec
-    edges: tuple[float, ...] | None = None
+    edges: tuple[Any, ...] | None = None
     try:
         if isinstance(spec, Iterable) and not isinstance(spec, str):
-            edges = tuple(float(e) for e in spec)
+            edges = tuple(edge_of(e) for e in spec)
         else:
-            width = number(spec, "bins", zero=False)
-            span = array([least or 0, most or 0], "bins", "bin finite numbers", negative=True)
-    except (TypeError, ValueError) as error:
+            number(spec, "bins", zero=False)
+    except (TypeError, ValueError, ArithmeticError) as error:
         problem = error.problem if isinstance(error, InputError) else f"{spec!r}"
         remedy = "pass a width, such as 10, the edges of the intervals, or q10 for ten quantiles"
         raise InputError("bins", problem, remedy, where=name, value=spec) from None
+    for end in (least, most) if edges is None else ():
+        if end is not None and not _is_finite(end):
+            remedy = "pass edges of which the outermost are −inf and inf, or make it missing"
+            raise InputError("frame", f"column {name!r} has {end!r}", remedy, value=end)
     try:
-        return Bins.of_width(width, *map(float, span)) if edges is None else Bins(edges)
+        return Bins.of_width(spec, least or 0, most or 0) if edges is None else Bins(edges)
     except InputError as error:
         raise InputError("bins", error.problem, error.remedy, where=name, value=spec) from None
+
+
+def edge_of(value: Any) -> Any:
+    """Return an edge that is typed, or written in JSON: a number, or its text.
+
+    Parameters
+    ----------
+    value : number or str
+        Such as 20, ``"-inf"``, ``"123456789012345678.12"``.
+    """
+    number = float(value)
+    return _edge(as_fraction(value)) if math.isfinite(number) else number

@@ -13,15 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.extras import nw
+from cvxprivacy.extras import nw, pd
 from cvxprivacy.frozen import FrozenFields
-from cvxprivacy.tables.bins import Bins, in_order, short
-from cvxprivacy.tables.engines import as_narwhals, collect, is_missing, python_values
+from cvxprivacy.tables.bins import Bins, edge_of, in_order, short
+from cvxprivacy.tables.engines import as_narwhals, coded, collect, is_missing, python_values
 from cvxprivacy.tables.groups import Ungrouped, without_group
 from cvxprivacy.tables.labels import as_label
 from cvxprivacy.tables.periods import Periods, months_of
 from cvxprivacy.tables.schema import TableSchema
-from cvxprivacy.tables.values import MOST_CELLS, ranked
+from cvxprivacy.tables.values import MOST_CELLS, compares, ranked
 
 __all__ = ["Counts", "count_letters", "count_records", "natural_order"]
 
@@ -125,7 +125,11 @@ def _grouped(
     schema: TableSchema, lazy: nw.LazyFrame[Any], names: Sequence[str], weights: dict[str, nw.Expr]
 ) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
     """Return each observed cell's value in each column, and its records and sums of weights."""
-    codes = {f"c{i}": code(schema, lazy, name) for i, name in enumerate(names)}
+    lazy, decoded = _encoded(schema, lazy, names)
+    codes = {
+        f"c{i}": nw.col(name) if name in decoded else code(schema, lazy, name)
+        for i, name in enumerate(names)
+    }
     sums = [nw.len().alias("records"), *(nw.col(name).sum() for name in weights)]
     parts = [
         collect(
@@ -144,6 +148,8 @@ def _grouped(
         remedy = "bin numbers with bins=, group values with groups=, or name fewer columns"
         raise InputError("key", problem, remedy, value=names[widest])
     cells = {name: python_values(table[f"c{i}"].alias(name)) for i, name in enumerate(names)}
+    for name, values_of_it in decoded.items():
+        cells[name] = [None if v is None else values_of_it[v] for v in cells[name]]
     values = {name: _values(schema, name, column) for name, column in cells.items()}
     return values, {name: python_values(table[name]) for name in ("records", *weights)}
 
@@ -157,15 +163,54 @@ def _parts(lazy: nw.LazyFrame[Any], weights: Mapping[str, Any]) -> list[nw.LazyF
     return [nw.from_native(table.slice(start, PART)).lazy() for start in starts]
 
 
+def _encoded(
+    schema: TableSchema, lazy: nw.LazyFrame[Any], names: Sequence[str]
+) -> tuple[nw.LazyFrame[Any], dict[str, list[Any]]]:
+    """Return records with numbers of values where their engine does not group a column exactly.
+
+    These are objects of Python, and decimals with bins in Dask.
+
+    Returns
+    -------
+    lazy : narwhals.LazyFrame
+    values : dict of str to list
+        Of each column that is replaced, what its numbers stand for.
+    """
+    values = dict[str, list[Any]]()
+    native: Any = nw.to_native(lazy)
+    for name in names:
+        bins = schema.bins.get(name)
+        if compares(lazy, name):
+            continue
+        if lazy.implementation.is_dask():
+            if isinstance(bins, Bins):
+                edges, of_it = [str(edge) for edge in bins.edges], (name, "Int64")
+                made = native[name].map_partitions(_places, edges, meta=of_it)
+                native, values[name] = native.assign(**{name: made}), list(range(len(edges) + 1))
+        elif lazy.implementation.is_pandas_like():
+            codes, distinct = coded(nw.from_native(native[name], series_only=True))
+            native = native.assign(**{name: codes})
+            values[name] = bins.numbers(distinct) if isinstance(bins, Bins) else distinct
+    return (nw.from_native(native).lazy() if values else lazy), values
+
+
+def _places(column: Any, edges: Sequence[str]) -> Any:
+    values = python_values(nw.from_native(column, series_only=True))
+    return pd.Series(Bins(tuple(map(edge_of, edges))).numbers(values), column.index, "Int64")
+
+
 def code(schema: TableSchema, lazy: nw.LazyFrame[Any], name: str) -> nw.Expr:
     """Return what a column's records are grouped by: their values, or the numbers of their bins."""
     value = nw.col(name)
     bins = schema.bins.get(name)
     if bins is None:
         return value
+    dtype = lazy.select(name).collect_schema()[name]
     if isinstance(bins, Periods):
-        value = months_of(value, lazy.collect_schema()[name], bins)
-    return nw.when(~is_missing(lazy, name)).then(bins.number(value))
+        number = bins.number(months_of(value, dtype, bins))
+    else:
+        number = bins.number(value, dtype)
+    return nw.when(~is_missing(lazy, name)).then(number)
 
 
 def _values(schema: TableSchema, name: str, codes: list[Any]) -> list[Any]:

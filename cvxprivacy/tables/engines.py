@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
@@ -12,6 +13,7 @@ import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.extras import is_of_engine, nw, pd, required
+from cvxprivacy.tables.labels import canonical
 
 __all__ = [
     "Codes",
@@ -142,17 +144,36 @@ def python_values(series: nw.Series[Any]) -> list[Any]:
     except OverflowError:  # Python has none, Arrow has
         problem = f"column {series.name!r} has dates before the year 1 or after 9999"
         raise InputError("frame", problem, "mend them, or make them missing") from None
-    if any(isinstance(v, np.generic | Decimal) for v in values):
-        values = [_python(v) for v in values]
+    if not set(map(type, values)) <= _CANONICAL:
+        values = [canonical(v) for v in values]
+    values = _with_nanoseconds(series, values)
     if not missing.any():
         return values
     return [None if gone else v for gone, v in zip(missing.to_list(), values, strict=True)]
 
 
-def _python(value: Any) -> Any:
-    if isinstance(value, Decimal):
-        return int(value) if value == int(value) else float(value)
-    return value.item() if isinstance(value, np.generic) else value
+_CANONICAL = {int, float, str, bool, type(None)}
+
+
+def _with_nanoseconds(series: nw.Series[Any], values: list[Any]) -> list[Any]:
+    """Return moments and durations with the nanoseconds that Python's own types lack."""
+    dtype, native = series.dtype, nw.to_native(series)
+    arrow, polars = (getattr(series.implementation, f"is_{n}")() for n in ("pyarrow", "polars"))
+    if dtype == nw.Time and (polars or (arrow and native.type.bit_width == 64)):
+        ticks = native.to_physical().to_list() if polars else native.cast("time64[ns]")
+        ticks = ticks if polars else ticks.cast("int64").to_pylist()
+        if any(tick is not None and tick % 1000 for tick in ticks):
+            problem = f"column {series.name!r} has times of nanoseconds"
+            raise InputError("frame", problem, "make them text, or times of microseconds")
+    of = {nw.Datetime: "Timestamp", nw.Duration: "Timedelta"}.get(type(dtype))
+    if not polars or of is None or dtype.time_unit != "ns":
+        return values
+    zone = getattr(dtype, "time_zone", None)
+    for i, tick in enumerate(native.to_physical().to_list()):
+        if tick is not None and tick % 1000:
+            value = getattr(pd, of)(tick, unit="ns")
+            values[i] = value.tz_localize("UTC").tz_convert(zone) if zone else value
+    return values
 
 
 def coded(series: nw.Series[Any]) -> tuple[Codes, list[Any]]:
@@ -222,7 +243,7 @@ def finite_numbers(series: nw.Series[Any], argument: str) -> np.ndarray:
     else:
         values = python_values(series)
         for row, value in enumerate(values):
-            if not isinstance(value, int | float | None):
+            if not isinstance(value, numbers.Number | None):
                 problem, where = f"{value!r} is no number", (row, series.name)
                 remedy = "leave the column out"
                 raise InputError(argument, problem, remedy, where=where, value=value)
@@ -278,8 +299,8 @@ def replace_columns(
 def series_like(values: Sequence[Any], like: nw.Series[Any]) -> nw.Series[Any]:
     """Return values as a series of the type of ``like``, or of their own where it has no room."""
     native, made = nw.to_native(like), list(values)
-    if isinstance(like.dtype, nw.Decimal):
-        made = [v if v is None or isinstance(v, str) else Decimal(str(v)) for v in made]
+    if isinstance(like.dtype, nw.Decimal) or any(map(_is_decimal, made)) or _holds_decimals(like):
+        made = [Decimal(str(v)) if isinstance(v, int | float | Decimal) else v for v in made]
     for attempt in _attempts(made, native, like.implementation):
         try:
             series = nw.from_native(attempt(), series_only=True)
@@ -289,6 +310,16 @@ def series_like(values: Sequence[Any], like: nw.Series[Any]) -> nw.Series[Any]:
             refused = error
     problem = f"{like.name!r} cannot hold {made!r} ({refused})"
     raise InputError("outputs", problem, "use letters of one kind")
+
+
+def _is_decimal(value: Any) -> bool:
+    return isinstance(value, Decimal)
+
+
+def _holds_decimals(series: nw.Series[Any]) -> bool:
+    """Tell whether the values of a column of objects are decimals."""
+    objects = series.drop_nulls() if series.dtype in (nw.Object, nw.Unknown) else series.head(0)
+    return len(objects) > 0 and all(map(_is_decimal, objects.to_list()))
 
 
 def _attempts(values: list[Any], like: Any, engine: nw.Implementation) -> list[Callable[[], Any]]:
@@ -309,7 +340,14 @@ def _attempts(values: list[Any], like: Any, engine: nw.Implementation) -> list[C
             lambda: pa.chunked_array([pa.array(values)]),
         ]
     pl = required("polars", "engines", "a polars frame")
+    precise = getattr(like.dtype, "time_unit", None) == "ns"
+
+    def ticks() -> Any:
+        of = pd.Timestamp if hasattr(like.dtype, "time_zone") else pd.Timedelta
+        return pl.Series([None if v is None else of(v).value for v in values]).cast(like.dtype)
+
     return [
+        *([ticks] if precise else []),
         lambda: pl.Series(values, dtype=like.dtype, strict=True),
         lambda: pl.Series(values),
         lambda: pl.Series(values, dtype=pl.Object),

@@ -1,17 +1,100 @@
-"""Labels of letters as JSON holds them, and as people read them."""
+"""Labels of letters: the one value that stands for equal ones, in JSON, and as people read it."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from cvxprivacy.errors import InputError
+from cvxprivacy.extras import pd
 
-__all__ = ["as_label", "printable", "read", "shown", "written"]
+__all__ = [
+    "LongDecimal", "as_fraction", "as_label", "canonical", "printable", "read", "shown", "written",
+]  # fmt: skip
+
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class LongDecimal(Decimal):
+    """A decimal that no float is written as; it is compared with floats by their digits.
+
+    A float of many digits can equal it as a number, and stand for another decimal:
+
+    >>> LongDecimal("1234567890123.0999755859375") == 1234567890123.1
+    False
+    """
+
+    __slots__ = ()
+    __hash__ = Decimal.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return super().__eq__(_digits(other))
+
+    def __lt__(self, other: Any) -> bool:
+        return super().__lt__(_digits(other))
+
+    def __le__(self, other: Any) -> bool:
+        return super().__le__(_digits(other))
+
+    def __gt__(self, other: Any) -> bool:
+        return super().__gt__(_digits(other))
+
+    def __ge__(self, other: Any) -> bool:
+        return super().__ge__(_digits(other))
+
+    def __str__(self) -> str:
+        return f"{self:f}"
+
+
+def _digits(value: Any) -> Any:
+    return Decimal(repr(value)) if isinstance(value, float) else value
+
+
+def as_fraction(value: Any) -> Fraction:
+    """Return a finite number as its digits say: 0.1 is a tenth."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    return Fraction(repr(value) if isinstance(value, float) else value)
+
+
+def canonical(value: Any) -> Any:
+    """Return the one value that stands for all that are equal to this one.
+
+    Whole decimals and fractions are integers.  A decimal with a fractional part is the float that
+    is written with its digits, if there is one, so that 1.50 of a database is 1.5 of a text; else
+    it stays exact.  A decimal NaN is missing.
+
+    Examples
+    --------
+    >>> canonical(Decimal("2.00")), canonical(Decimal("0.10")), canonical(Fraction(1, 4))
+    (2, 0.1, 0.25)
+    >>> str(canonical(Decimal("123456789012345678.120")))
+    '123456789012345678.12'
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, Decimal) and not value.is_finite():
+        return None if value.is_nan() else float(value)
+    if not isinstance(value, Decimal | Fraction):
+        return value
+    ratio = Fraction(value)
+    if ratio.denominator == 1:
+        return int(ratio)
+    places = ratio.denominator.bit_length()
+    if 10**places % ratio.denominator:
+        return ratio
+    number = float(ratio)
+    if math.isfinite(number) and Fraction(repr(number)) == ratio:
+        return number
+    text = f"{Decimal(f'{ratio.numerator * 10**places // ratio.denominator}E-{places}'):f}"
+    return LongDecimal(text.rstrip("0"))
 
 
 def as_label(values: Sequence[Any]) -> Any:
@@ -20,7 +103,7 @@ def as_label(values: Sequence[Any]) -> Any:
 
 
 def written(label: Any, *, lenient: bool = False) -> Any:
-    """Return a label for JSON: a tuple as a list, a date as ``{"date": "2026-11-21"}``.
+    """Return a label for JSON: a tuple as a list, others as ``{"date": "2026-11-21"}``.
 
     Parameters
     ----------
@@ -36,12 +119,12 @@ def written(label: Any, *, lenient: bool = False) -> Any:
         label = label.item()
     if isinstance(label, tuple):
         return [written(part, lenient=lenient) for part in label]
-    if isinstance(label, datetime) and datetime.fromisoformat(label.isoformat()[:26]) == label:
-        return {"datetime": label.isoformat()}
-    if isinstance(label, date) and not isinstance(label, datetime):
-        return {"date": label.isoformat()}
-    if isinstance(label, float) and not math.isfinite(label):
-        return {"float": repr(label)}
+    for kind, (of, _) in _KINDS.items():
+        if isinstance(label, of) and not (of is float and math.isfinite(label)):
+            text = label.isoformat() if isinstance(label, date | time) else repr(label)
+            if of is timedelta:  # in nanoseconds
+                text = str(label // _MICROSECOND * 1000 + getattr(label, "nanoseconds", 0))
+            return {kind: str(label) if isinstance(label, Decimal | Fraction) else text}
     if isinstance(label, str):
         kept = label.encode("utf-8", "replace").decode() == label  # half a surrogate pair is not
         if kept:
@@ -58,10 +141,32 @@ def read(label: Any) -> Any:
     """Return what :func:`written` was given."""
     if isinstance(label, dict):
         ((kind, text),) = label.items()
-        readers: dict[str, Callable[[str], Any]] = {"float": float}
-        readers |= {"datetime": datetime.fromisoformat, "date": date.fromisoformat}
-        return readers[kind](text)
+        return _KINDS[kind][1](text)
     return tuple(read(part) for part in label) if isinstance(label, list) else label
+
+
+def _moment(text: str) -> datetime:
+    """Return a moment, of nanoseconds where it has them."""
+    precise = re.search(r"\.[0-9]{9}", text) is not None
+    return pd.Timestamp(text) if precise else datetime.fromisoformat(text)
+
+
+def _duration(text: str) -> timedelta:
+    """Return a duration of so many nanoseconds."""
+    microseconds, rest = divmod(int(text), 1000)
+    whole = timedelta(microseconds=microseconds)
+    return whole + pd.Timedelta(rest) if rest else whole
+
+
+_KINDS: dict[str, tuple[type, Callable[[str], Any]]] = {  # what JSON does not hold
+    "datetime": (datetime, _moment),
+    "date": (date, date.fromisoformat),
+    "time": (time, time.fromisoformat),
+    "duration": (timedelta, _duration),
+    "float": (float, float),
+    "decimal": (Decimal, LongDecimal),
+    "fraction": (Fraction, Fraction),
+}
 
 
 def shown(letter: Any) -> str:

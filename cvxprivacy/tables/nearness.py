@@ -45,7 +45,7 @@ def orders_of(
         elif name in schema.groups:
             groups = schema.groups[name]
             values = groups.labels if groups.rest is None else []
-        elif not all(isinstance(value, numbers.Real | date) for value in values):
+        elif not all(isinstance(value, numbers.Number | date) for value in values):
             # what is not as text is sorted was declared
             values = values if values != ranked(set(values), None) else []
         if len(values) > 1:

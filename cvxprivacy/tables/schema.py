@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import MAXYEAR
@@ -12,7 +13,7 @@ from typing import Any
 from cvxprivacy.errors import InputError
 from cvxprivacy.extras import nw
 from cvxprivacy.frozen import frozen
-from cvxprivacy.tables.bins import Bins, bins_of, quantile_bins, quantiles_in
+from cvxprivacy.tables.bins import Bins, bins_of, edge_of, quantile_bins, quantiles_in
 from cvxprivacy.tables.engines import (
     Codes,
     as_narwhals,
@@ -25,7 +26,7 @@ from cvxprivacy.tables.engines import (
 )
 from cvxprivacy.tables.groups import Groups, groups_of
 from cvxprivacy.tables.periods import Periods, periods_of
-from cvxprivacy.tables.values import value_counts
+from cvxprivacy.tables.values import compares, value_counts
 from cvxprivacy.validation import one_of, present
 
 __all__ = ["TableSchema", "column_names"]
@@ -182,8 +183,8 @@ class TableSchema:
             raise InputError("groups", problem, "pass one of the two for it", value=name)
         calendar = {name: periods_of(spec) for name, spec in wanted.items()}
         periods = {name: spec for name, spec in calendar.items() if spec is not None}
-        numbers = dict.fromkeys(wanted, Bins((-math.inf, math.inf)))
-        replace(schema, bins={**numbers, **periods}).check(lazy, used)
+        any_number = dict.fromkeys(wanted, Bins((-math.inf, math.inf)))
+        replace(schema, bins={**any_number, **periods}).check(lazy, used)
         settled = {name: groups_of(name, spec, partial(value_counts, lazy, name))
                    for name, spec in grouped.items()}  # fmt: skip
         return replace(
@@ -213,6 +214,8 @@ class TableSchema:
             bins = self.bins.get(name)
             if isinstance(bins, Periods):
                 _check_dates(lazy, name, types[name], bins)
+            elif bins and types[name] == nw.Object and not lazy.implementation.is_polars():
+                _check_numbers(name, value_counts(lazy, name))
             elif (bins or name == self.weights) and not types[name].is_numeric():
                 argument = "weights" if name == self.weights else "bins"
                 problem = f"column {name!r} is {types[name]}, not numbers"
@@ -220,7 +223,8 @@ class TableSchema:
                 if types[name] in (nw.Date, nw.Datetime):
                     remedy = f'pass a calendar interval, {{{name!r}: "year"}}'
                 raise InputError(argument, problem, remedy, value=name)
-            if types[name].is_nested():
+            interval = lazy.implementation.is_duckdb() and types[name] == nw.Duration
+            if types[name].is_nested() or interval:  # months and days of no common length
                 remedy = "use columns of strings, numbers or categories"
                 problem = f"column {name!r} is {types[name]}, which cannot be counted"
                 raise InputError("frame", problem, remedy, value=name)
@@ -277,16 +281,11 @@ class TableSchema:
                 problem = f"column {name!r}: {error.problem}"
                 raise InputError("values", problem, error.remedy, value=error.value) from None
         try:
-            numbers = [math.nan if v is None else float(v) for v in values]
+            return bins.named(values)
         except (TypeError, ValueError):
-            value = next(v for v in values if not isinstance(v, int | float | None))
+            value = next(v for v in values if not isinstance(v, numbers.Number | None))
             problem = f"column {name!r} has {value!r}, which no bin can hold"
             raise InputError("values", problem, "pass numbers", value=value) from None
-        bands = bins.named(numbers)
-        return [
-            band if value is not None and isinstance(band, str) else value
-            for value, band in zip(values, bands, strict=True)
-        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON holds it."""
@@ -301,7 +300,10 @@ class TableSchema:
                     name,
                     bins.unit
                     if isinstance(bins, Periods)
-                    else [e if math.isfinite(e) else str(e) for e in bins.edges],
+                    else [
+                        e if isinstance(e, int | float) and math.isfinite(e) else str(e)
+                        for e in bins.edges
+                    ],
                 ]
                 for name, bins in self.bins.items()
             ],
@@ -334,9 +336,7 @@ class TableSchema:
             **{role: tuple(group) for role, group in names.items()},
             weights=data["weights"],
             bins={
-                name: Periods(edges)
-                if isinstance(edges, str)
-                else Bins(tuple(float(e) for e in edges))
+                name: Periods(edges) if isinstance(edges, str) else Bins(tuple(map(edge_of, edges)))
                 for name, edges in data["bins"]
             },
             missing=data["missing"],
@@ -352,6 +352,14 @@ def _specs(specs: Any, argument: str) -> dict[str, Any]:
         remedy = f"pass {{column: …}}, as {argument}={{'age': 10}}"
         raise InputError(argument, f"{specs!r}", remedy, value=specs)
     return {str(name): spec for name, spec in (specs or {}).items()}
+
+
+def _check_numbers(name: str, values: Iterable[Any]) -> None:
+    """Refuse objects to be binned of which one is not a number."""
+    other = next((v for v in values if not isinstance(v, numbers.Number | None)), None)
+    if other is not None:
+        problem = f"column {name!r} has {other!r}, which is not a number"
+        raise InputError("bins", problem, "convert it to numbers", value=name)
 
 
 def _check_dates(
@@ -387,7 +395,7 @@ def _settled_bins(
     """Return bins with edges: those of a width cover the values, quantiles are those of them."""
     wanted = {name: spec for name, spec in wanted.items() if name not in periods}
     ends = dict.fromkeys(wanted, (None, None))
-    ranged = [name for name, spec in wanted.items() if quantiles_in(spec) is None]
+    ranged = [name for name, spec in wanted.items() if isinstance(spec, numbers.Number)]
     if ranged:
         ends |= dict(zip(ranged, _ranges(lazy, ranged), strict=True))
     return {
@@ -400,13 +408,20 @@ def _settled_bins(
 
 def _ranges(lazy: nw.LazyFrame[Any], names: Sequence[str]) -> list[tuple[Any, Any]]:
     """Return the least and the greatest value of columns of numbers, None without any."""
-    queries = []
-    for i, name in enumerate(names):
+    ends, queries = dict[str, tuple[Any, Any]](), []
+    for name in names:
         value = nw.when(~is_missing(lazy, name)).then(nw.col(name))
-        queries += [value.min().alias(f"least{i}"), value.max().alias(f"greatest{i}")]
-    ends = collect(lambda: lazy.select(queries))
-    values = [python_values(column)[0] for column in ends.iter_columns()]
-    return list(zip(values[::2], values[1::2], strict=True))
+        if compares(lazy, name):
+            queries += [value.min().alias(f"least {name}"), value.max().alias(f"greatest {name}")]
+        else:
+            values = [v for v in value_counts(lazy, name) if v is not None] or [None]
+            ends[name] = values[0], values[-1]
+    if queries:
+        table = collect(lambda: lazy.select(queries))
+        most = [python_values(column)[0] for column in table.iter_columns()]
+        compared = [name for name in names if name not in ends]
+        ends |= zip(compared, zip(most[::2], most[1::2], strict=True), strict=True)
+    return [ends[name] for name in names]
 
 
 def column_names(names: Hashable | Sequence[Hashable], argument: str) -> tuple[str, ...]:

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from cvxprivacy.errors import InputError
 from cvxprivacy.extras import nw
-from cvxprivacy.tables.engines import collect, python_values
+from cvxprivacy.tables.engines import coded, collect, python_values
 
-__all__ = ["MOST_CELLS", "ranked", "value_counts"]
+__all__ = ["MOST_CELLS", "compares", "ranked", "value_counts"]
 
 MOST_CELLS = 1_000_000  # of what is collected
+
+
+def compares(lazy: nw.LazyFrame[Any], name: str) -> bool:
+    """Tell whether a column's engine groups and compares it exactly.
+
+    Pandas takes objects of Python for floats, Dask compares neither decimals nor large integers.
+    """
+    dtype = lazy.select(name).collect_schema()[name]
+    large = lazy.implementation.is_dask() and isinstance(dtype, nw.Decimal | nw.UInt64)
+    return not (large or dtype == nw.Object)
 
 
 def value_counts(lazy: nw.LazyFrame[Any], name: str) -> dict[Any, int]:
@@ -23,6 +35,12 @@ def value_counts(lazy: nw.LazyFrame[Any], name: str) -> dict[Any, int]:
     InputError
         For more values than are collected.
     """
+    if lazy.implementation.is_pandas_like() and not compares(lazy, name):
+        codes, distinct = coded(collect(lambda: lazy.select(name))[name])  # pandas makes floats
+        tally: dict[Any, int] = {}
+        for value, count in zip(distinct, np.bincount(codes).tolist(), strict=True):
+            tally[value] = tally.get(value, 0) + count
+        return {value: tally[value] for value in ranked(set(tally), None)}
     query = lazy.select(value=nw.col(name)).group_by("value").agg(nw.len().alias("records"))
     table = collect(lambda: query.head(MOST_CELLS + 1))
     if len(table) > MOST_CELLS:

@@ -14,8 +14,10 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache
 from itertools import chain, pairwise, zip_longest
 from pathlib import Path
 from typing import Any
@@ -289,6 +291,14 @@ def _gaps(name: str, reading: Mapping[str, Any]) -> set[str]:
     return {*reading.get("na", [""]), *reading.get("codes", {}).get(name, ())}
 
 
+def _number(text: str) -> Fraction | float:
+    """Return the number that a text is, exactly; infinite ones are floats."""
+    try:
+        return Fraction(text)
+    except ValueError:
+        return float(text)
+
+
 def _reader(name: str, coding: Mapping[str, Any]) -> Callable[[str, bool], Any]:
     """Return what makes a letter of a cell: of a value as it was, or as it is released."""
     reading, bands = coding["reading"], dict(coding["bins"])
@@ -296,19 +306,28 @@ def _reader(name: str, coding: Mapping[str, Any]) -> Callable[[str, bool], Any]:
     groups = {column: (dict(pairs), other) for column, pairs, other in coding.get("groups", ())}
     numeric = name in reading.get("numbers", ())
 
+    @cache
+    def of_numbers(column: str) -> dict[Any, Any]:
+        """Return the group of each number, of which the texts may differ."""
+        listed = {}
+        for text, label in groups[column][0].items():
+            with suppress(ValueError):  # of another column's kind, which no number is
+                listed[_number(text)] = label
+        return listed
+
     def plain(cell: str, _: bool) -> Any:
-        return Fraction(cell.replace(mark, ".")) if numeric else cell
+        return _number(cell.replace(mark, ".")) if numeric else cell
 
     def band(cell: str, released: bool) -> int:
-        edges = [float(edge) for edge in bands[name]]
+        edges = [_number(str(edge)) for edge in bands[name]]
         if released:
             parts = re.fullmatch(r"\[(\S+), (\S+)\)|< (\S+)|≥ (\S+)|all", cell)
             if parts is None:
                 raise ValueError(f"{cell!r} of {name!r} is released, which is no band")
             low, high, below, above = parts.groups()
-            ends = float(low or above or "-inf"), float(high or below or "inf")
+            ends = _number(low or above or "-inf"), _number(high or below or "inf")
             return [*pairwise(edges)].index(ends)
-        place = bisect_right(edges, float(cell.replace(mark, "."))) - 1
+        place = bisect_right(edges, _number(cell.replace(mark, "."))) - 1
         if not 0 <= place < len(edges) - 1:
             raise ValueError(f"{cell!r} of {name!r} is in no band")
         return place
@@ -338,8 +357,12 @@ def _reader(name: str, coding: Mapping[str, Any]) -> Callable[[str, bool], Any]:
     def group(cell: str, released: bool) -> int:
         values, other = groups[name]
         labels = [*map(str, dict.fromkeys([*values.values(), other]))]
-        text = f"{float(cell.replace(mark, '.')):.15g}" if numeric and not released else cell
-        return labels.index(cell if released else str(values.get(text, other)))
+        if released:
+            return labels.index(cell)
+        if numeric:
+            number = _number(cell.replace(mark, "."))
+            return labels.index(str(of_numbers(name).get(number, other)))
+        return labels.index(str(values.get(cell, other)))
 
     read = band if name in bands else group if name in groups else plain
     read = period if isinstance(bands.get(name), str) else read

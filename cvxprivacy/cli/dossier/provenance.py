@@ -302,7 +302,7 @@ def _intervals(bins: Any, hidden: bool) -> dict[str, Any]:
     """Return what is said of bins; the edges of hidden ones are not."""
     if isinstance(bins, Periods):
         return {"unit": bins.unit}
-    edges = [rounded(e, 12) if abs(e) < float("inf") else str(e) for e in bins.edges]
+    edges = [rounded(e, 12) if abs(e) < 1e12 else str(e) for e in bins.edges]
     return {"intervals": len(bins.labels), "edges": None if hidden else edges}
 
 
