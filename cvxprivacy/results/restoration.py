@@ -118,7 +118,8 @@ def _nearest(
 
 def _drawable(row: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray | None:
     """Return a law of whole numbers over 2⁵², which it is drawn by, within bounds, if one is."""
-    low, high = np.ceil(lower * _DRAWS - _SLACK), np.floor(upper * _DRAWS + _SLACK)
+    low = np.maximum(np.ceil(lower * _DRAWS - _SLACK), lower > 0)  # a floor above 0 is none at 0
+    high = np.floor(upper * _DRAWS + _SLACK)
     k = np.minimum(np.maximum(np.rint(row * _DRAWS), low), high)
     short = _DRAWS - k.sum()
     room = np.maximum(high - k if short > 0 else k - low, 0.0)
