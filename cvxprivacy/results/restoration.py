@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from cvxprivacy.certificates.exact_channel import DENOMINATOR
 from cvxprivacy.criteria.base import Criterion
 from cvxprivacy.exact import FloatArray, is_sparse
 from cvxprivacy.programs.alphabet import Alphabet
@@ -23,7 +24,6 @@ __all__ = ["Entries", "entry_bounds", "restored_rows"]
 Entries = Callable[[int, Mapping[int, FloatArray]], tuple[FloatArray, FloatArray] | None]
 
 _SLACK = 1e-12  # of rounding
-_DRAWS = 2.0**52
 
 
 def restored_rows(
@@ -118,11 +118,13 @@ def _nearest(
 
 def _drawable(row: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray | None:
     """Return a law of whole numbers over 2⁵², which it is drawn by, within bounds, if one is."""
-    low = np.maximum(np.ceil(lower * _DRAWS - _SLACK), lower > 0)  # a floor above 0 is none at 0
-    high = np.floor(upper * _DRAWS + _SLACK)
-    k = np.minimum(np.maximum(np.rint(row * _DRAWS), low), high)
-    short = _DRAWS - k.sum()
+    low = np.maximum(
+        np.ceil(lower * DENOMINATOR - _SLACK), lower > 0
+    )  # a floor above 0 is none at 0
+    high = np.floor(upper * DENOMINATOR + _SLACK)
+    k = np.minimum(np.maximum(np.rint(row * DENOMINATOR), low), high)
+    short = DENOMINATOR - k.sum()
     room = np.maximum(high - k if short > 0 else k - low, 0.0)
     moved = np.clip(abs(short) - (np.cumsum(room) - room), 0.0, room)
     k += np.sign(short) * moved
-    return np.asarray(k / _DRAWS) if k.sum() == _DRAWS else None
+    return np.asarray(k / DENOMINATOR) if k.sum() == DENOMINATOR else None
