@@ -118,10 +118,11 @@ def _nearest(
 
 def _drawable(row: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray | None:
     """Return a law of whole numbers over 2⁵², which it is drawn by, within bounds, if one is."""
-    low = np.maximum(
-        np.ceil(lower * DENOMINATOR - _SLACK), lower > 0
-    )  # a floor above 0 is none at 0
-    high = np.floor(upper * DENOMINATOR + _SLACK)
+    scaled_lower, scaled_upper = lower * DENOMINATOR, upper * DENOMINATOR
+    low, high = np.ceil(scaled_lower - _SLACK), np.floor(scaled_upper + _SLACK)
+    if low.sum() > DENOMINATOR or high.sum() < DENOMINATOR:  # a third is no multiple of 2⁻⁵²
+        low, high = np.floor(scaled_lower), np.ceil(scaled_upper)
+    low = np.maximum(low, lower > 0)  # no floor above 0 is kept at 0
     k = np.minimum(np.maximum(np.rint(row * DENOMINATOR), low), high)
     short = DENOMINATOR - k.sum()
     room = np.maximum(high - k if short > 0 else k - low, 0.0)
