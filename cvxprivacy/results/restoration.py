@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from cvxprivacy.certificates.exact_channel import DENOMINATOR
 from cvxprivacy.criteria.base import Criterion
 from cvxprivacy.exact import FloatArray, is_sparse
 from cvxprivacy.programs.alphabet import Alphabet
@@ -23,7 +24,6 @@ __all__ = ["Entries", "entry_bounds", "restored_rows"]
 Entries = Callable[[int, Mapping[int, FloatArray]], tuple[FloatArray, FloatArray] | None]
 
 _SLACK = 1e-12  # of rounding
-_DRAWS = 2.0**52
 
 
 def restored_rows(
@@ -118,10 +118,14 @@ def _nearest(
 
 def _drawable(row: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray | None:
     """Return a law of whole numbers over 2⁵², which it is drawn by, within bounds, if one is."""
-    low, high = np.ceil(lower * _DRAWS - _SLACK), np.floor(upper * _DRAWS + _SLACK)
-    k = np.minimum(np.maximum(np.rint(row * _DRAWS), low), high)
-    short = _DRAWS - k.sum()
+    scaled_lower, scaled_upper = lower * DENOMINATOR, upper * DENOMINATOR
+    low, high = np.ceil(scaled_lower - _SLACK), np.floor(scaled_upper + _SLACK)
+    if low.sum() > DENOMINATOR or high.sum() < DENOMINATOR:  # a third is no multiple of 2⁻⁵²
+        low, high = np.floor(scaled_lower), np.ceil(scaled_upper)
+    low = np.maximum(low, lower > 0)  # no floor above 0 is kept at 0
+    k = np.minimum(np.maximum(np.rint(row * DENOMINATOR), low), high)
+    short = DENOMINATOR - k.sum()
     room = np.maximum(high - k if short > 0 else k - low, 0.0)
     moved = np.clip(abs(short) - (np.cumsum(room) - room), 0.0, room)
     k += np.sign(short) * moved
-    return np.asarray(k / _DRAWS) if k.sum() == _DRAWS else None
+    return np.asarray(k / DENOMINATOR) if k.sum() == DENOMINATOR else None

@@ -319,3 +319,14 @@ def test_a_rule_that_hardly_forbids_anything_costs_no_proof():
         assert solution.lower <= free.upper
         assert free.lower <= solution.upper
         assert solution.prices["budget"] == pytest.approx(free.prices["budget"], rel=1e-6)
+
+
+def test_entries_that_are_all_but_nought_stay_above_it_in_rows_without_mass():
+    for law in ([0.0, 0.3, 0.7], [0.0, 0.0, 0.2, 0.8], [0.1, 0.0, 0.9, 0.0]):
+        source, size = cpv.DiscreteSource.identical(law), len(law)
+        for distortion in (cpv.hamming(size), cpv.absolute_error(range(size))):
+            for epsilon in (1.0, 40.0, 100.0):
+                problem = cpv.MinimumDistortion(source, distortion, [cpv.LocalPrivacy(epsilon)])
+                channel = problem.solve().channel
+                assert len(channel.inputs) == size
+                assert cpv.PrivacyProfile(channel).epsilon.upper <= epsilon

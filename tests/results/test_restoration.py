@@ -10,6 +10,7 @@ import pytest
 from scipy.optimize import linprog
 
 import cvxprivacy as cpv
+from cvxprivacy.results import restoration
 from tests.engines import KINDS, made
 from tests.lengths import some_at_length
 
@@ -202,3 +203,11 @@ def test_a_list_and_an_implicit_channel_warn_too(channel):
     hamming = cpv.HammingWaterFilling([0.5, 0.0, 0.5], 0.1).solve().release
     with pytest.warns(cpv.UnseenValueWarning, match="^2 records have values without"):
         hamming.apply([1, 0, 1], seed=1)
+
+
+def test_floors_of_thirds_that_leave_no_room_leave_a_row():
+    floor = np.full(5, 1 / 3) * [1, 0, 1, 0, 1]
+    for lower in (floor, np.full(5, 0.2)):
+        row = restoration._nearest(np.full(5, 0.2), lower, lower.copy(), np.ones(5))
+        assert row.sum() == 1
+        assert np.abs(row - lower).max() <= 2.0**-51

@@ -148,13 +148,13 @@ class Whitened:
         flint.ctx.prec = proof.precision
         root, middle = proof.factors(primal.to_dict(), size)
         sigma = proof.product(root, middle, root.transpose())
-        roots = {"": _near_root(sigma)}
+        roots: dict[str, Any] = {"": _near_root(sigma)}
         for view in dual.posteriors:
             s, b, _ = proof.views[view]
             roots[view] = _near_root(s + proof.product(b, sigma, b.transpose()))
         if any(each is None for each in roots.values()):
             return None
-        factor: Any = roots.pop("")
+        factor = roots.pop("")
         scaled = replace(
             dual,
             multipliers={name: float(v) * (1 + share) for name, v in dual.multipliers.items()},
