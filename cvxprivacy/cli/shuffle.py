@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from cvxprivacy.cli.house import ENDING
 from cvxprivacy.errors import InputError
-from cvxprivacy.extras import nw
+from cvxprivacy.extras import nw, required
 from cvxprivacy.release.draws import Draws
 from cvxprivacy.tables.engines import as_narwhals
 
@@ -133,8 +133,7 @@ class Shuffle:
         InputError
             For another number of records.
         """
-        import pyarrow as pa
-
+        pa = required("pyarrow", "engines", "Parquet")
         place = np.argsort(self.order(records))  # of each record among the released
         with ExitStack() as stack:
             size, first, files, writers = 1, 0, list[Any](), list[Any]()

@@ -31,7 +31,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaincc
 
-from cvxprivacy.extras import nw
+from cvxprivacy.extras import nw, required
 from cvxprivacy.microdata.sample import FEW, PARTS, Codes, Sample, parts_of
 from cvxprivacy.microdata.untouched import first
 from cvxprivacy.tables.engines import as_narwhals, python_values
@@ -257,8 +257,7 @@ def _windows(frame: Any) -> nw.DataFrame[Any]:
     places = (starts[:, None] + np.arange(WINDOW)).ravel()
     if eager:
         return nw.from_native(table[places.tolist()].to_native(), eager_only=True)
-    import pyarrow as pa
-
+    pa = required("pyarrow", "engines", "a DuckDB frame")
     reader, done, parts = nw.to_native(table).to_arrow_reader(WINDOW * WINDOWS), 0, []
     for batch in reader:
         inside = (places >= done) & (places < done + len(batch))
