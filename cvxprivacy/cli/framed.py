@@ -160,6 +160,9 @@ class FramedTable:
         """Return whole columns by name: text, numbers or None in each cell."""
         raise NotImplementedError
 
+    def refuse_unwritable(self) -> None:
+        """Refuse a table that its own format cannot hold as it is, before any work."""
+
     def write(self, file: IO[bytes], values: Columns, keep: Keep, progress: Progress) -> list[str]:
         """Write the table with new values in some columns; return what is to be said of it."""
         raise NotImplementedError

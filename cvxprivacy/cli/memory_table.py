@@ -28,7 +28,14 @@ from cvxprivacy.cli.framed import (
     format_of,
     packed,
 )
-from cvxprivacy.cli.sheet import Look, look_of, refuse_lost, refuse_lost_of_ods, shows_numbers
+from cvxprivacy.cli.sheet import (
+    Look,
+    look_of,
+    refuse_large,
+    refuse_lost,
+    refuse_lost_of_ods,
+    shows_numbers,
+)
 from cvxprivacy.cli.shuffle import in_order
 from cvxprivacy.errors import InputError
 from cvxprivacy.extras import nw, required
@@ -220,7 +227,7 @@ class Workbook(MemoryTable):
     ------
     InputError
         For a file that is no workbook, a sheet that is not there, several sheets to choose from,
-        a formula without its value.
+        a formula without its value, or one that is far larger than its cells.
     """
 
     format = "excel"
@@ -238,6 +245,7 @@ class Workbook(MemoryTable):
         if written == "excel" and out is not None:
             required("openpyxl", "files", "writing Excel")  # before any work
         shown = os.fspath(path)
+        refuse_large(Path(path))
         try:
             book = calamine.CalamineWorkbook.from_path(shown)
             kinds = {
@@ -458,11 +466,14 @@ def _write_workbook(file: IO[bytes], out: str, columns: Columns, look: Look) -> 
 
     def cell(value: Any, row: int, column: int) -> Any:
         shown, other = look.formats.get((row, column)), look.others.get((row, column))
-        if not isinstance(value, str) and shown is None and other is None and row:
+        digits = isinstance(value, float) and float(f"{value:.16g}") != value
+        if not (isinstance(value, str) or digits) and shown is None and other is None and row:
             return value
         made = WriteOnlyCell(sheet, value)
         if isinstance(value, str):
             made.data_type = "s"  # and no formula, whatever it begins with
+        elif digits:  # openpyxl writes 16 of them
+            made._value = repr(value)
         if other is not None:
             made.value, made.data_type = other
         if shown is not None:
@@ -503,9 +514,7 @@ def _see_that_it_reads(made: io.BytesIO, out: str, columns: Columns, titles: Seq
 
 
 def _as_excel(value: Any) -> Any:
-    """Return a value as far as a workbook keeps it: 16 digits of a number, no empty text."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return f"{value:.16g}"
+    """Return a value as far as a workbook keeps it: no empty text, and days as dates."""
     if isinstance(value, datetime) and value.time() == time():
         return value.date()
     return None if value == "" else value

@@ -66,6 +66,7 @@ def release_noise(
     used = [*columns["key"], *columns["sensitive"]]
     drop, keep = options["drop"] or None, options["keep_columns"] or None
     leave_out(opened, drop, keep, key=columns["key"], used=used)
+    opened.refuse_unwritable()
     frame = _numbers(opened, [*columns["sensitive"], *columns["key"]])
     key = columns["key"]
     schema = TableSchema(tuple(key), tuple(columns["sensitive"]))

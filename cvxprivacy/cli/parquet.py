@@ -181,6 +181,9 @@ class ParquetTable:
             "records": released.records, "dropped": records - released.records, "notes": notes,
         }  # fmt: skip
 
+    def refuse_unwritable(self) -> None:
+        """Parquet holds whatever it held."""
+
     def _occurring(self, drawing: Callable[[], Any], key: Sequence[str]) -> dict[str, set[Any]]:
         """Return the values that are released in columns of categories: no others are listed."""
         schema = self.file.schema_arrow

@@ -276,6 +276,7 @@ def apply(
     opened = note_reading(open_table(table, reading, recorded=kept.schema.reading, out=out))
     row_id = row_id and column_of(row_id, opened.header, "--row-id")
     _leave_out(opened, kept.schema, drop, keep_columns, row_id)
+    opened.refuse_unwritable()
     if kept.schema.earlier:
         problem = "it draws with the letters of earlier releases, which this command does not read"
         raise InputError("channel", problem, "run `cvxprivacy release --after` again")

@@ -144,6 +144,7 @@ class Releasing:
             self.opened, options["drop"] or None, options["keep_columns"] or None,
             key=counting["key"], used=roles, row_id=self.row_id,
         )  # fmt: skip
+        self.opened.refuse_unwritable()
         if options["cells"] is not None:
             self.data["source"], choice = chosen(self.opened, self.data["source"], options["cells"])
         with progress(self.opened.size, f"reading {Path(self.table).name}") as read:

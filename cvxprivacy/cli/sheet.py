@@ -14,15 +14,21 @@ from xml.etree.ElementTree import iterparse
 from cvxprivacy.errors import InputError
 from cvxprivacy.extras import required
 
-__all__ = ["Look", "look_of", "refuse_lost", "refuse_lost_of_ods", "shows_numbers"]
+__all__ = [
+    "Look", "look_of", "refuse_large", "refuse_lost", "refuse_lost_of_ods", "shows_numbers",
+]  # fmt: skip
 
 _STYLES = ("font", "fill", "border", "alignment", "number_format")
 _CELL = re.compile(rb"<(?:\w+:)?c\b([^>]*?)(?:/>|>(.*?)</(?:\w+:)?c>)", re.DOTALL)
 _FORMULA = re.compile(rb"<(?:\w+:)?f\b")
-_STORED = re.compile(rb"<(?:\w+:)?v\b[^>]*>[^<]")
+_STORED = re.compile(rb"<(?:\w+:)?v\b[^>]*>([^<]+)<")
 _EMPTY = re.compile(rb'\bt="str"[^>]*>.*<(?:\w+:)?v\b', re.DOTALL)  # a stored text, of no letters
 _WIDTHS = re.compile(rb"<(?:\w+:)?col\b([^>]*?)/?>")
 _BOOK = re.compile(r"xl/workbook\d*\.xml")
+_SHEET = re.compile(r"xl/worksheets/[^/]*\.xml")
+_PLACE = re.compile(rb'<(?:\w+:)?c\b[^>]*?\br="([A-Z]{1,3})(\d+)"')
+_INFLATED = 64 << 20, 200  # bytes that may come of any file, and of how many times as few
+_SPARSE = 10_000_000, 20  # cells of any sheet, and of how many times as few that are filled
 _ATTRIBUTE = re.compile(rb'(\w+)="([^"]*)"')
 _LITERAL = re.compile(r'"[^"]*"|\\.|[_*].|\[[^\]]*\]|general|e[+-]', re.IGNORECASE)
 _PLAIN = "values alone, in one sheet: formats, formulas, comments and other sheets are not in it"
@@ -147,8 +153,65 @@ def shows_numbers(number_format: str) -> bool:
     return re.search("[A-Za-z]", _LITERAL.sub("", number_format)) is None
 
 
+def refuse_large(path: Path) -> None:
+    """Refuse a workbook that would not fit into memory, though its file is small.
+
+    Parameters
+    ----------
+    path : Path
+
+    Raises
+    ------
+    InputError
+        For what inflates to far more than it is, and for a cell far away from all others: readers
+        lay out every cell between them.
+    """
+    if not zipfile.is_zipfile(path):
+        return
+    with zipfile.ZipFile(path) as archive:
+        parts, size = archive.infolist(), path.stat().st_size
+        inflated, (usual, times) = sum(part.file_size for part in parts), _INFLATED
+        if inflated > usual and inflated > times * size:
+            problem = f"{path}: {size / 1e6:.3g} MB that inflate to {inflated / 1e6:,.0f} MB"
+            remedy = (
+                f"{times} times the size is the limit: save the table anew, or export it as .csv"
+            )
+            raise InputError("table", problem, remedy, value=inflated)
+        for part in (part for part in parts if _SHEET.fullmatch(part.filename)):
+            _refuse_sparse(path, archive.read(part))
+
+
+def _refuse_sparse(path: Path, cells: bytes) -> None:
+    """Refuse a sheet with a cell far away from all others."""
+    across: dict[bytes, int] = {}
+    count, left, right, top, bottom, far = 0, 1 << 14, 0, 1 << 20, 0, b""
+    for match in _PLACE.finditer(cells):
+        letters, row = match[1], int(match[2])
+        column = across.get(letters) or across.setdefault(letters, _number(letters))
+        if column > right or row > bottom:
+            far = letters + match[2]
+        left, right = min(left, column), max(right, column)
+        top, bottom, count = min(top, row), max(bottom, row), count + 1
+    area, (usual, times) = (right - left + 1) * (bottom - top + 1), _SPARSE
+    if area > usual and area > times * count:
+        problem = f"{path}: {count:,} cells, of which {far.decode()} is far from the others"
+        remedy = "delete what is in it and its row and column, and save the workbook"
+        raise InputError("table", problem, remedy, value=far.decode())
+
+
+def _number(letters: bytes) -> int:
+    """Return the place of a column of this name, counted from 1."""
+    number = 0
+    for letter in letters:
+        number = 26 * number + letter - ord("A") + 1
+    return number
+
+
 def refuse_lost(path: Path, sheet: str) -> None:
-    """Refuse a sheet with a formula whose value is not in the file, or is to be computed anew.
+    """Refuse a sheet with a formula whose value is not in the file, or was never computed.
+
+    Programs that compute nothing store 0 beside their formulas, and ask for all to be computed when
+    the workbook is opened; another value beside a formula is one.
 
     Parameters
     ----------
@@ -168,10 +231,14 @@ def refuse_lost(path: Path, sheet: str) -> None:
     anew = re.search(rb'fullCalcOnLoad="(?:1|true)"', book) is not None
     for match in _CELL.finditer(cells):
         inside = match[2] or b""
-        stored = _STORED.search(inside) or _EMPTY.search(match[0])
-        if _FORMULA.search(inside) and (anew or not stored):
-            attributes = dict(_ATTRIBUTE.findall(match[1]))
-            raise _lost(path, sheet, attributes.get(b"r", b"?").decode())
+        if not _FORMULA.search(inside):
+            continue
+        stored, address = _STORED.search(inside), dict(_ATTRIBUTE.findall(match[1])).get(b"r", b"?")
+        if stored is None and not _EMPTY.search(match[0]):
+            raise _lost(path, sheet, address.decode(), "without a stored value")
+        if anew and stored is not None and stored[1] == b"0":
+            wrong = "of 0 that is to be computed when the workbook is opened (fullCalcOnLoad)"
+            raise _lost(path, sheet, address.decode(), wrong)
 
 
 def refuse_lost_of_ods(path: Path, sheet: str) -> None:
@@ -205,7 +272,7 @@ def refuse_lost_of_ods(path: Path, sheet: str) -> None:
             elif name in ("table-cell", "covered-table-cell"):
                 if "formula" in attributes and not _has_value(node, attributes):
                     address = f"{_letters(column)}{row + 1}"
-                    raise _lost(path, sheet, address)
+                    raise _lost(path, sheet, address, "without a stored value")
                 column += int(attributes.get("number-columns-repeated", 1))
 
 
@@ -223,8 +290,8 @@ def _letters(column: int) -> str:
     return text
 
 
-def _lost(path: Path, sheet: str, address: str) -> InputError:
-    problem = f"{path}: {address} of sheet {sheet!r} is a formula without a stored value"
+def _lost(path: Path, sheet: str, address: str, wrong: str) -> InputError:
+    problem = f"{path}: {address} of sheet {sheet!r} is a formula {wrong}"
     remedy = "open the workbook in a spreadsheet program and save it, or write values"
     return InputError("table", problem, remedy, value=address)
 

@@ -31,7 +31,7 @@ _READERS = {
     ".sav": "read_sav", ".zsav": "read_sav", ".dta": "read_dta", ".sas7bdat": "read_sas7bdat",
     ".xpt": "read_xport",
 }  # fmt: skip
-_WIDTHS = {"int8": "Int8", "int16": "Int16", "int32": "Int32"}  # of Stata
+_NARROW = ("int8", "int16", "float")  # of Stata, which pyreadstat reads and does not write
 _RELEASES = {b"117": 13, b"118": 14, b"119": 15, b"\x73": 12, b"\x72": 10, b"\x71": 8}
 
 
@@ -199,29 +199,50 @@ class StatisticalTable(MemoryTable):
         metadata = _metadata(self.meta, changed, self.dropped)
         for name in values:
             self._forget(name, metadata, {*data[name].tolist()})
-        ready = data.assign(**{
-            name: _column(data[name].tolist(), _WIDTHS[kind])
+        whole = {
+            name: _column(data[name].tolist(), "Int32")
             for name, kind in self.meta.readstat_variable_types.items()
-            if self.format == "stata" and kind in _WIDTHS and name not in (*changed, *self.dropped)
-        })  # fmt: skip
-        assert self.out is not None
-        ending = ending_of(self.out)[0]
+            if self.format == "stata" and kind.startswith("int") and name in data
+            and name not in changed and _are_whole(data[name].tolist())
+        }  # fmt: skip
         with self._place(file) as path:
-            try:
-                self._write_file(ready, path, ending, metadata)
-            except Exception as error:  # the library has its own
-                reason = f"{type(error).__name__}: {error}".splitlines()[0]
-                raise self._unfaithful(f"cannot be written ({reason})") from None
-            self._see_that_it_reads(path, ending, data, metadata)
+            self._write_and_read(data, whole, path, metadata)
         notes = ["values are codes, and their labels are kept"] if metadata["value_labels"] else []
         if changed:
             texts = ", ".join(changed)
             notes.append(f"now text, without labels of values: {texts}")
         if self.format == "spss" and self.meta.notes:
             notes.append("its notes are copied as they are: read what they tell")
+        kinds = self.meta.readstat_variable_types.items()
+        wider = [n for n, kind in kinds if kind in _NARROW and n in data and n not in changed]
+        if self.format == "stata" and wider:
+            notes.append(f"stored as long or double, not as byte, int or float: {', '.join(wider)}")
         lost = [("multiple response sets", self.meta.mr_sets)]
         lost += [("notes", self.meta.notes if self.format != "spss" else [])]
         return notes + [f"the {what} are not kept" for what, there in lost if there]
+
+    def refuse_unwritable(self) -> None:
+        """Refuse names and labels that the format cannot hold, with a table of no records."""
+        if self.out is None or self.written != self.format or is_device(self.out):
+            return
+        data = self.data.drop(columns=list(self.dropped)).head(0)
+        metadata = _metadata(self.meta, (), self.dropped)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / f"names{ending_of(self.out)[0]}"
+            self._write_and_read(data, {}, os.fspath(path), metadata)
+
+    def _write_and_read(
+        self, data: Any, whole: Mapping[str, Any], path: str, metadata: dict[str, dict[str, Any]]
+    ) -> None:
+        """Write a table, some columns as whole numbers, and see that it reads as it is."""
+        assert self.out is not None
+        ending = ending_of(self.out)[0]
+        try:
+            self._write_file(data.assign(**whole), path, ending, metadata)
+        except Exception as error:  # the library has its own
+            reason = f"{type(error).__name__}: {error}".splitlines()[0]
+            raise self._unfaithful(f"cannot be written ({reason})") from None
+        self._see_that_it_reads(path, ending, data, metadata)
 
     def _forget(self, name: str, metadata: dict[str, dict[str, Any]], there: set[Any]) -> None:
         """Leave out what a released column has of the original alone.
@@ -319,6 +340,12 @@ def _column(values: Sequence[Any], dtype: Any) -> Any:
     if dtype != "object" and any(isinstance(v, str) for v in values):
         dtype = "object"
     return pd.Series([None if v is None or v != v else v for v in values], dtype=dtype)
+
+
+def _are_whole(values: Sequence[Any]) -> bool:
+    """Tell whether numbers are whole, and of Stata's long; its letters may stand among them."""
+    numbers = [v for v in values if isinstance(v, int | float) and v == v]
+    return all(v == int(v) and abs(v) < 2**31 - 30 for v in numbers)
 
 
 def _within(value: Any, of: Any) -> bool:

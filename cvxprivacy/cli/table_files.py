@@ -189,6 +189,11 @@ class TextTable(DelimitedTable, FramedTable):
         if delimiter == decimal:
             problem = f"{decimal!r} is the delimiter, too"
             raise InputError("decimal", problem, "pass another --delimiter", value=decimal)
+        ending = "" if out is None else ending_of(out)[0]
+        other = ending in (*TABS, ".csv") and ending != ending_of(path)[0]
+        if other and (ending in TABS) != (delimiter == "\t"):
+            problem = f"{out} would have {delimiter!r} between its fields, as {os.fspath(path)} has"
+            raise InputError("--out", problem, "give both the same ending", value=out)
         super().__init__(path, delimiter=delimiter, **options)
         self.codes, self.taken = codes, {}
         self.dates, self.spelled = dates or {}, {}

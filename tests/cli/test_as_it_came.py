@@ -257,17 +257,19 @@ def test_a_formula_without_its_value_is_refused(stored, workbook):
     workbook.save("t.xlsx")
     if stored:
         changed_part(b"<f>F6*2</f><v />", b"<f>F6*2</f><v>0</v>")
-    pieces = ["F7 of sheet 'Survey 2026'", "formula without a stored value", "save it"]
+    why = "formula of 0 that is to be computed" if stored else "formula without a stored value"
+    pieces = ["F7 of sheet 'Survey 2026'", why, "save it"]
     refused("release", "t.xlsx", *OF_SHEET, "--out", "o.xlsx", pieces=pieces)
 
 
+@pytest.mark.parametrize("anew", [False, True])
 @pytest.mark.parametrize("value", [(b"", b"0.5"), (b' t="str"', b"")])
-def test_a_formula_with_its_value_is_that(value, workbook):
-    """Also if that is the empty text."""
+def test_a_formula_with_its_value_is_that(value, anew, workbook):
+    """Also if that is the empty text, and in a workbook that is to be computed anew."""
     import openpyxl
 
     workbook["Survey 2026"]["F7"] = "=F6*2"
-    workbook.calculation.fullCalcOnLoad = False
+    workbook.calculation.fullCalcOnLoad = anew
     workbook.save("t.xlsx")
     changed_part(b"<f>F6*2</f><v />", b"<f>F6*2</f><v>" + value[1] + b"</v>")
     with zipfile.ZipFile("t.xlsx") as archive:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import sys
+import zipfile
 from contextlib import chdir
 from datetime import date
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import cvxprivacy as cpv
 from cvxprivacy.cli.table_files import open_table
 from tests.cli.runner import loaded, people, refused, report, rows, say, write
 
@@ -373,3 +375,70 @@ def test_dates_of_a_workbook_stay_dates(here):
     assert values("o.xlsx", {}, names) == values("o.csv", {}, names)
     cells = openpyxl.load_workbook("o.xlsx").active
     assert all(cell.is_date for column in "AB" for cell in cells[column][1:])
+
+
+@pytest.mark.parametrize(
+    ("table", "out"), [("f.csv", "o.tsv"), ("f.tsv", "o.csv"), ("f.csv", "o.tab")]
+)
+def test_a_table_is_not_called_what_it_is_not(table, out, frame):
+    written(frame)
+    pieces = [f"{out} would have", "give both the same ending"]
+    refused("release", table, *ROLES, "--out", out, pieces=pieces)
+
+
+def test_a_workbook_keeps_all_digits_of_a_number(here):
+    """17, of numbers that differ in the last alone."""
+    numbers = [0.1, 0.10000000000000002, 0.30000000000000004, 1e23, 5e-324, 2.0**53 + 2, -1 / 3]
+    frame = pd.DataFrame({"k": numbers * 6, "c": [*numbers[::-1]] * 6, "ill": ["n", "y"] * 21})
+    frame.to_stata("f.dta", write_index=False)
+    for table, out in (("f.dta", "o.xlsx"), ("o.xlsx", "again.xlsx")):
+        say("release", table, "--sensitive", "ill", "--key", "k", "--budget", 0, "--seed", 1,
+            "--no-untouched", "--out", out, code=None)  # fmt: skip
+        book = pd.read_excel(out, engine="calamine")
+        assert sorted(book["k"]) == sorted(frame["k"])
+        assert book["c"].tolist() == frame["c"].tolist()
+
+
+def test_a_workbook_that_would_not_fit_into_memory_is_refused(here):
+    book = openpyxl.Workbook()
+    for row in (["age", "ill"], [1, "n"], [2, "y"]):
+        book.active.append(row)
+    book.active["XFD1048576"] = "lost"
+    book.save("far.xlsx")
+    ask = ("--sensitive", "ill", "--key", "age")
+    refused("audit", "far.xlsx", *ask, pieces=["XFD1048576 is far from the others", "delete"])
+    with zipfile.ZipFile("bomb.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/worksheets/sheet1.xml", bytes(80 << 20))
+    refused("audit", "bomb.xlsx", *ask, pieces=["inflate to 84 MB", "200 times the size"])
+
+
+def test_what_stata_cannot_hold_is_refused_before_any_work(here, monkeypatch):
+    """A reserved name, which other programs write."""
+    frame = pd.DataFrame({"age": [1, 2] * 6, "ill": ["n", "y"] * 6, "_xyzw": [0.5] * 12})
+    frame.to_stata("f.dta", write_index=False)
+    write("f.dta", Path("f.dta").read_bytes().replace(b"_xyzw", b"_cons"))
+    ask = ("release", "f.dta", "--sensitive", "ill", "--key", "age", "--budget", 0.1)
+    say(*ask, "--drop", "_cons", "--out", "dropped.dta", "--no-untouched", code=None)
+    monkeypatch.setattr(cpv.PrivacyDistortion, "solve", None)
+    pieces = ["o.dta cannot be written", "reserved word", "choose .csv"]
+    refused(*ask, "--out", "o.dta", pieces=pieces)
+
+
+def test_numbers_of_stata_are_whole_where_they_can_be(here):
+    """As pyreadstat writes no byte, int or float, that is said; noise makes numbers of them."""
+    frame = pd.DataFrame(
+        {"age": [20, 31, 44, 58] * 10, "dose": [0.5, 2] * 20, "w": [1, 2, 4, 3] * 10}
+    )
+    narrow = frame.astype({"age": "int8", "dose": "float32", "w": "int8"})
+    narrow.to_stata("f.dta", write_index=False)
+    ask = ("release", "f.dta", "--sensitive", "w", "--key", "age", "--seed", 1)
+    text = say(*ask, "--budget", 0.1, "--no-untouched", "--out", "o.dta", code=None).out
+    assert "stored as long or double, not as byte, int or float: age, dose, w" in text
+    assert pd.read_stata("o.dta").dtypes.astype(str).to_dict() == {
+        "age": "int32", "dose": "float64", "w": "int32",
+    }  # fmt: skip
+    say(*ask, "--noise", "--budget", 0.3, "--out", "n.dta", code=None)
+    noisy = pd.read_stata("n.dta")
+    assert noisy["age"].dtype == "float64"
+    assert (noisy["age"] != frame["age"]).all()
+    assert noisy["w"].tolist() == frame["w"].tolist()
