@@ -181,7 +181,7 @@ class WholeFiles:
         self._closed()
 
     def _closed(self) -> None:
-        for *_, file in [*self._files, *self._devices]:
+        for file in [*(file for *_, file in self._files), *(file for _, file in self._devices)]:
             with suppress(OSError):  # of a full disk, which was told of before
                 file.close()
 
