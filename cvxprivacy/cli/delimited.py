@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import IO, Any
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.tables.labels import canonical
 
 __all__ = [
     "CODES",
@@ -514,6 +513,8 @@ def as_numbers(
             if not integral and not _is_float(text, numbers[cell], strict):
                 return None
             if not integral and len(text) > 15 and numbers[cell]:
+                from cvxprivacy.tables.labels import canonical  # which loads NumPy
+
                 numbers[cell] = canonical(Fraction(text))
     except ValueError:  # or an integer of more digits than Python converts
         return None

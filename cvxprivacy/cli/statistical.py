@@ -199,14 +199,14 @@ class StatisticalTable(MemoryTable):
         metadata = _metadata(self.meta, changed, self.dropped)
         for name in values:
             self._forget(name, metadata, {*data[name].tolist()})
-        whole = {
+        integers = {
             name: _column(data[name].tolist(), "Int32")
             for name, kind in self.meta.readstat_variable_types.items()
             if self.format == "stata" and kind.startswith("int") and name in data
             and name not in changed and _are_whole(data[name].tolist())
         }  # fmt: skip
         with self._place(file) as path:
-            self._write_and_read(data, whole, path, metadata)
+            self._write_and_read(data, integers, path, metadata)
         notes = ["values are codes, and their labels are kept"] if metadata["value_labels"] else []
         if changed:
             texts = ", ".join(changed)
@@ -227,18 +227,17 @@ class StatisticalTable(MemoryTable):
             return
         data = self.data.drop(columns=list(self.dropped)).head(0)
         metadata = _metadata(self.meta, (), self.dropped)
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / f"names{ending_of(self.out)[0]}"
-            self._write_and_read(data, {}, os.fspath(path), metadata)
+        with _unnamed(ending_of(self.out)[0]) as path:
+            self._write_and_read(data, {}, path, metadata)
 
     def _write_and_read(
-        self, data: Any, whole: Mapping[str, Any], path: str, metadata: dict[str, dict[str, Any]]
+        self, data: Any, integers: Mapping[str, Any], path: str, metadata: dict[str, dict[str, Any]]
     ) -> None:
         """Write a table, some columns as whole numbers, and see that it reads as it is."""
         assert self.out is not None
         ending = ending_of(self.out)[0]
         try:
-            self._write_file(data.assign(**whole), path, ending, metadata)
+            self._write_file(data.assign(**integers), path, ending, metadata)
         except Exception as error:  # the library has its own
             reason = f"{type(error).__name__}: {error}".splitlines()[0]
             raise self._unfaithful(f"cannot be written ({reason})") from None
@@ -333,6 +332,20 @@ class StatisticalTable(MemoryTable):
         if self.meta.missing_ranges.keys() - dropped:
             remarks.append("codes declared as missing stay where a column is copied")
         return remarks
+
+
+@contextmanager
+def _unnamed(ending: str) -> Iterator[str]:
+    """Lend a path of a file in memory, or of one in a folder that goes where there are none."""
+    if hasattr(os, "memfd_create"):
+        handle = os.memfd_create("names")
+        try:
+            yield f"/proc/self/fd/{handle}"
+        finally:
+            os.close(handle)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield os.fspath(Path(folder) / f"names{ending}")
 
 
 def _column(values: Sequence[Any], dtype: Any) -> Any:

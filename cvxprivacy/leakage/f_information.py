@@ -49,7 +49,9 @@ def ratios(joint: FloatArray, reference: FloatArray) -> FloatArray:
     few = (other <= _TINY) & (mass > 0)  # products that no float need hold
     if few.any():
         posterior = np.divide(joint, mass, out=np.ones_like(joint), where=mass > 0)
-        ratio[few] = (posterior / reference[:, None])[few]
+        with np.errstate(over="ignore"):  # where 1/π is no float
+            near = posterior / reference[:, None]
+        ratio[few] = np.minimum(near, np.finfo(float).max)[few]
     return ratio
 
 

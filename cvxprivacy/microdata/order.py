@@ -320,7 +320,7 @@ def _dated(values: list[Any]) -> list[Any]:
 
 def _follows(order: Codes) -> bool:
     """Tell whether records that follow each other in an order are near each other in the file."""
-    return bool(np.abs(np.diff(order)).mean() < max(NEAR * len(order), 1.5))
+    return len(order) > 1 and float(np.abs(np.diff(order)).mean()) < max(NEAR * len(order), 1.5)
 
 
 # ---- tests of one order ------------------------------------------------------------------

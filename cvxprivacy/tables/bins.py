@@ -108,13 +108,14 @@ class Bins:
             Of the column, in which each edge is the least value that is not below it.
         """
         count = value.is_null().cast(nw.Int64) * 0 + int(self.edges[0] == -math.inf)
+        cuts: Sequence[Any]
         if dtype.is_float():
             value, cuts = value.cast(nw.Float64), self._floats
         elif isinstance(dtype, nw.Decimal):
-            places, whole = dtype.scale, dtype.precision
+            places, digits = dtype.scale, dtype.precision
             units = [math.ceil(cut * 10**places) for cut in self._cuts]
-            count = count + sum(unit <= -(10**whole) for unit in units)
-            cuts = [Decimal(f"{unit}E-{places}") for unit in units if abs(unit) < 10**whole]
+            count = count + sum(unit <= -(10**digits) for unit in units)
+            cuts = [Decimal(f"{unit}E-{places}") for unit in units if abs(unit) < 10**digits]
         else:
             small = dtype not in (nw.UInt64, nw.Int128, nw.UInt128)
             value = value.fill_null(0).cast(nw.Int64) if small else value

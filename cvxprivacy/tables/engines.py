@@ -166,7 +166,7 @@ def _with_nanoseconds(series: nw.Series[Any], values: list[Any]) -> list[Any]:
             problem = f"column {series.name!r} has times of nanoseconds"
             raise InputError("frame", problem, "make them text, or times of microseconds")
     of = {nw.Datetime: "Timestamp", nw.Duration: "Timedelta"}.get(type(dtype))
-    if not polars or of is None or dtype.time_unit != "ns":
+    if not polars or of is None or getattr(dtype, "time_unit", None) != "ns":
         return values
     zone = getattr(dtype, "time_zone", None)
     for i, tick in enumerate(native.to_physical().to_list()):

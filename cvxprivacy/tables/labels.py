@@ -120,9 +120,9 @@ def written(label: Any, *, lenient: bool = False) -> Any:
     if isinstance(label, tuple):
         return [written(part, lenient=lenient) for part in label]
     for kind, (of, _) in _KINDS.items():
-        if isinstance(label, of) and not (of is float and math.isfinite(label)):
+        if isinstance(label, of) and not (isinstance(label, float) and math.isfinite(label)):
             text = label.isoformat() if isinstance(label, date | time) else repr(label)
-            if of is timedelta:  # in nanoseconds
+            if isinstance(label, timedelta):  # in nanoseconds
                 text = str(label // _MICROSECOND * 1000 + getattr(label, "nanoseconds", 0))
             return {kind: str(label) if isinstance(label, Decimal | Fraction) else text}
     if isinstance(label, str):
@@ -154,8 +154,8 @@ def _moment(text: str) -> datetime:
 def _duration(text: str) -> timedelta:
     """Return a duration of so many nanoseconds."""
     microseconds, rest = divmod(int(text), 1000)
-    whole = timedelta(microseconds=microseconds)
-    return whole + pd.Timedelta(rest) if rest else whole
+    duration = timedelta(microseconds=microseconds)
+    return duration + pd.Timedelta(rest) if rest else duration
 
 
 _KINDS: dict[str, tuple[type, Callable[[str], Any]]] = {  # what JSON does not hold
