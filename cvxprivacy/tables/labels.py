@@ -27,7 +27,7 @@ class LongDecimal(Decimal):
 
     A float of many digits can equal it as a number, and stand for another decimal:
 
-    >>> LongDecimal("1234567890123.0999755859375") == 1234567890123.1
+    >>> LongDecimal("1234567890123.10009765625") == 1234567890123.1
     False
     """
 
