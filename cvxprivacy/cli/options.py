@@ -413,7 +413,7 @@ def bins_of(texts: Sequence[str], header: Sequence[str]) -> dict[str, Any]:
         remedy = "write a width, age=10, edges, age=-inf:18:65:inf, quantiles, age=q10, or, of "
         remedy += "dates, month, quarter, year, decade, 5years"
         parts = value.split(":")
-        how = {"value": value, "number": edge_of}
+        how: dict[str, Any] = {"value": value, "number": edge_of}
         numbers = [number_of(part, "--bins", problem, remedy, **how) for part in parts]
         made[name] = numbers[0] if len(numbers) == 1 else numbers
     return made

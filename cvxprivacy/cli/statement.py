@@ -6,7 +6,8 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from numbers import Number
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -161,10 +162,13 @@ def _band(source: DiscreteSource, excess: float) -> str | None:
     if source.schema is None:
         return None
     free = [name for name in source.schema.key if name not in source.schema.bins]
-    numbers = {
+    numbers: dict[str, Any] = {
         name: source.levels[name]
         for name in free
-        if all(isinstance(v, Number) and -math.inf < v < math.inf for v in source.levels[name])
+        if all(
+            isinstance(v, int | float | Decimal | Fraction) and abs(v) < math.inf
+            for v in source.levels[name]
+        )
     }
     if not numbers:
         dated = [name for name in free if are_dates(source.levels[name])]

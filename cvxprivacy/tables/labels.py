@@ -37,6 +37,9 @@ class LongDecimal(Decimal):
     def __eq__(self, other: object) -> bool:
         return super().__eq__(_digits(other))
 
+    def __ne__(self, other: object) -> bool:
+        return super().__ne__(_digits(other))
+
     def __lt__(self, other: Any) -> bool:
         return super().__lt__(_digits(other))
 
@@ -120,9 +123,9 @@ def written(label: Any, *, lenient: bool = False) -> Any:
     if isinstance(label, tuple):
         return [written(part, lenient=lenient) for part in label]
     for kind, (of, _) in _KINDS.items():
-        if isinstance(label, of) and not (of is float and math.isfinite(label)):
+        if isinstance(label, of) and not (isinstance(label, float) and math.isfinite(label)):
             text = label.isoformat() if isinstance(label, date | time) else repr(label)
-            if of is timedelta:  # in nanoseconds
+            if isinstance(label, timedelta):  # in nanoseconds
                 text = str(label // _MICROSECOND * 1000 + getattr(label, "nanoseconds", 0))
             return {kind: str(label) if isinstance(label, Decimal | Fraction) else text}
     if isinstance(label, str):
