@@ -156,9 +156,9 @@ def _moment(text: str) -> datetime:
 
 def _duration(text: str) -> timedelta:
     """Return a duration of so many nanoseconds."""
-    microseconds, rest = divmod(int(text), 1000)
-    whole = timedelta(microseconds=microseconds)
-    return whole + pd.Timedelta(rest) if rest else whole
+    microseconds, nanoseconds = divmod(int(text), 1000)
+    duration = timedelta(microseconds=microseconds)
+    return duration + pd.Timedelta(nanoseconds) if nanoseconds else duration
 
 
 _KINDS: dict[str, tuple[type, Callable[[str], Any]]] = {  # what JSON does not hold

@@ -91,6 +91,9 @@ def differences(seed, kind, engines=ENGINES):
     edges = sorted({Fraction(v) for v in rng.sample(values, 2)}) if numbers else []
     width = max(edges[1] - edges[0], Fraction(1, 10**9)) if numbers else 0
     for engine in engines:
+        of = table.schema.field("x").type
+        if engine == "dask" and kind == "decimal" and of.precision - of.scale < 2:
+            continue  # Dask has no example of such a type, and fails by itself
         frame = frame_of(engine, table)
         for bins in (None, *([[-float("inf"), *edges, float("inf")], width] if numbers else [])):
             if bins is width and floor(max(edges) / width) - floor(min(edges) / width) > 900:
@@ -220,7 +223,7 @@ def campaign(trials):
         if seed % 4 == 0 and kind in ("decimal", "integer", "unsigned"):
             wrong += in_files(seed, kind, ("parquet", "csv")[seed // 4 % 2], bins=seed % 3 == 0)
             files += 1
-        if seed % 100 == 99:
+        if seed % 50 == 49:
             print(
                 f"{seed + 1} tables, {files} files, {len(wrong)} differences: {wrong[:5]}",
                 flush=True,
