@@ -6,10 +6,9 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from decimal import Decimal
-from fractions import Fraction
+from numbers import Number
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from cvxprivacy.cli.columns import column_of, columns_of, refuse_unknown
 from cvxprivacy.cli.exits import note_reading
@@ -162,13 +161,11 @@ def _band(source: DiscreteSource, excess: float) -> str | None:
     if source.schema is None:
         return None
     free = [name for name in source.schema.key if name not in source.schema.bins]
+    of: Mapping[str, Any] = source.levels
     numbers = {
-        name: source.levels[name]
+        name: of[name]
         for name in free
-        if all(
-            isinstance(v, int | float | Decimal | Fraction) and -math.inf < v < math.inf
-            for v in source.levels[name]
-        )
+        if all(isinstance(v, Number) and math.isfinite(cast(Any, v)) for v in of[name])
     }
     if not numbers:
         dated = [name for name in free if are_dates(source.levels[name])]

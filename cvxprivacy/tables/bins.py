@@ -108,14 +108,14 @@ class Bins:
             Of the column, in which each edge is the least value that is not below it.
         """
         count = value.is_null().cast(nw.Int64) * 0 + int(self.edges[0] == -math.inf)
-        cuts: Sequence[Any]
+        cuts: list[Any]
         if dtype.is_float():
             value, cuts = value.cast(nw.Float64), self._floats
         elif isinstance(dtype, nw.Decimal):
-            places, digits = dtype.scale, dtype.precision
+            places, precision = dtype.scale, dtype.precision
             units = [math.ceil(cut * 10**places) for cut in self._cuts]
-            count = count + sum(unit <= -(10**digits) for unit in units)
-            cuts = [Decimal(f"{unit}E-{places}") for unit in units if abs(unit) < 10**digits]
+            count = count + sum(unit <= -(10**precision) for unit in units)
+            cuts = [Decimal(f"{unit}E-{places}") for unit in units if abs(unit) < 10**precision]
         else:
             small = dtype not in (nw.UInt64, nw.Int128, nw.UInt128)
             value = value.fill_null(0).cast(nw.Int64) if small else value
@@ -125,7 +125,8 @@ class Bins:
             units = [math.ceil(cut) for cut in self._cuts]
             count = count + sum(unit <= least for unit in units)
             inside = [unit for unit in units if least < unit < most]
-            cuts = [unit if unit < 2**63 else Decimal(unit) for unit in inside]  # for Arrow
+            # Arrow compares unsigned integers with signed ones only where both are below 2⁶³
+            cuts = inside if small else list(map(Decimal, inside))
         for cut in cuts:
             count = count + (value >= cut).fill_null(False).cast(nw.Int64)
         return count

@@ -165,9 +165,9 @@ def _with_nanoseconds(series: nw.Series[Any], values: list[Any]) -> list[Any]:
         if any(tick is not None and tick % 1000 for tick in ticks):
             problem = f"column {series.name!r} has times of nanoseconds"
             raise InputError("frame", problem, "make them text, or times of microseconds")
-    of = {nw.Datetime: "Timestamp", nw.Duration: "Timedelta"}.get(type(dtype))
-    if not polars or of is None or getattr(dtype, "time_unit", None) != "ns":
+    if not polars or not isinstance(dtype, nw.Datetime | nw.Duration) or dtype.time_unit != "ns":
         return values
+    of = "Timestamp" if isinstance(dtype, nw.Datetime) else "Timedelta"
     zone = getattr(dtype, "time_zone", None)
     for i, tick in enumerate(native.to_physical().to_list()):
         if tick is not None and tick % 1000:

@@ -27,7 +27,7 @@ class LongDecimal(Decimal):
 
     A float of many digits can equal it as a number, and stand for another decimal:
 
-    >>> LongDecimal("1234567890123.0999755859375") == 1234567890123.1
+    >>> LongDecimal("1234567890123.10009765625") == 1234567890123.1
     False
     """
 
@@ -36,6 +36,9 @@ class LongDecimal(Decimal):
 
     def __eq__(self, other: object) -> bool:
         return super().__eq__(_digits(other))
+
+    def __ne__(self, other: object) -> bool:
+        return super().__ne__(_digits(other))
 
     def __lt__(self, other: Any) -> bool:
         return super().__lt__(_digits(other))
@@ -153,9 +156,9 @@ def _moment(text: str) -> datetime:
 
 def _duration(text: str) -> timedelta:
     """Return a duration of so many nanoseconds."""
-    microseconds, rest = divmod(int(text), 1000)
+    microseconds, nanoseconds = divmod(int(text), 1000)
     duration = timedelta(microseconds=microseconds)
-    return duration + pd.Timedelta(rest) if rest else duration
+    return duration + pd.Timedelta(nanoseconds) if nanoseconds else duration
 
 
 _KINDS: dict[str, tuple[type, Callable[[str], Any]]] = {  # what JSON does not hold
