@@ -74,10 +74,11 @@ def kinds_of_lines(text: str) -> set[str]:
         text,
         flags=re.M,
     )
-    # of few records nothing is guessed, and other columns make these unique or are proposed
-    text = re.sub(
-        r"^(?:  .+, guessed from|  unique, of|note: leave out of) .*\n", "", text, flags=re.M
+    # of few records nothing is guessed, no order tells, and others are unique or proposed
+    sized = (
+        r"^(?:  .+, guessed from|  unique, of|note: leave out of|note: copied columns whose) .*\n"
     )
+    text = re.sub(sized, "", text, flags=re.M)
     return set(re.sub(r"each by itself, than.*|[-+]?\d[\d.,e+-]*", "#", text).splitlines())
 
 
