@@ -225,8 +225,11 @@ class ChiSquared(Differentiable):
         return _shifted(self.symbol, at, r"\left(@ + \tfrac{1}{4} @^2\right)", r"@ \ge -2")
 
     def value(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
-        excess = ratios(joint, reference) - 1.0
-        return joint.sum(axis=0) * (reference[:, None] * excess * excess).sum(axis=0)
+        mass, root = joint.sum(axis=0), np.sqrt(reference)[:, None]
+        posterior = np.divide(joint, mass, out=np.zeros_like(joint), where=mass > 0)
+        # q Σ (r − π)²/π, of factors that are floats where 1/π is none
+        beyond_prior = np.sqrt(mass) * ((posterior - reference[:, None]) / root)
+        return (beyond_prior**2).sum(axis=0)
 
     def between(self, p: FloatArray, q: FloatArray) -> float:
         on = p != q

@@ -211,6 +211,12 @@ def test_a_distance_of_nothing_preserves_the_marginal():
     assert least(cpv.MarginalDistance(1e-6)) == pytest.approx(least(near.at(0)), abs=1e-4)
     for wrong in (-0.1, math.nan, "0", None, False):
         refused(lambda t=wrong: cpv.MarginalDistance(t), "t", value=wrong)
+    for rule in (near, cpv.PreserveMarginal()):  # no label of the key is released
+        other = cpv.Distortion([[0, 1], [1, 0]], outputs=["a", "b"])
+        refused(
+            lambda d=other, rule=rule: cpv.PrivacyDistortion(source, d, 0.1, criteria=[rule]),
+            "distortion",
+        )
 
 
 # ---- the erasure distortion of every lecture ----------------------------------------------------
