@@ -193,7 +193,8 @@ def is_device(path: str | os.PathLike[str]) -> bool:
     """Tell whether a path is of a pipe or a device, which is written to as it is."""
     parts, target = Path(path).parts, Path(os.path.realpath(path))
     device = Path(path).is_absolute() and parts[1:2] == ("dev",) and parts[2:3] != ("shm",)
-    return device or (target.exists() and not target.is_file())  # /dev/stdout may be a file
+    pipe = target.exists() and not target.is_file() and not Path(path).is_symlink()
+    return device or pipe  # /dev/stdout may be a file
 
 
 def relative(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> str:

@@ -153,6 +153,8 @@ def _houses(proof: str) -> list[tuple[Path, dict[str, Any]]]:
     """Return the files beside a proof that name it."""
     documents, target = [], Path(os.path.realpath(proof))
     for path in sorted(target.parent.glob(f"*{ENDING}")):
+        if not path.is_file():  # a pipe would be waited for
+            continue
         try:
             document = json.loads(path.read_text(encoding="utf-8"))
             files = [path.parent / entry["name"] for entry in document["files"].values()]

@@ -426,6 +426,14 @@ def test_a_link_is_no_output(here):
         assert not Path("new.txt").exists()
 
 
+def test_a_pipe_in_a_folder_is_not_waited_for(here):
+    os.mkfifo("x.house.json")
+    os.mkfifo("pipe")
+    Path("o.csv").symlink_to("pipe")
+    assert checked_set("p.json").problems == []
+    refused(*RELEASE, pieces=["o.csv is a link"])
+
+
 def hostile(rng, sentinel, token):
     """Return what an enemy may leave in a folder: the name of an entry, and what it is."""
     targets = ["o.csv", "p.json", "o.csv.house.json", "../outside/keys", str(sentinel), "a\nb", ""]
