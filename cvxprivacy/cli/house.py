@@ -21,7 +21,7 @@ from typing import IO, Any
 
 from cvxprivacy.files import BLOCK, file_sum, is_device, leftovers, relative, sum_of
 
-__all__ = ["CheckedSet", "House", "checked_set"]
+__all__ = ["CheckedSet", "House", "checked_set", "manifest"]
 
 SCHEMA = "cvxprivacy house 1"
 ENDING = ".house.json"
@@ -103,6 +103,15 @@ class House:
         file.write("\n")
 
 
+def manifest(path: Path) -> dict[str, Any] | None:
+    """Return what a file of a set keeps; None of a pipe, of something else, of another user's."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+    except (OSError, ValueError):
+        return None
+    return document if isinstance(document, dict) else None
+
+
 # ---- a set that is checked ---------------------------------------------------------------
 
 
@@ -153,14 +162,13 @@ def _houses(proof: str) -> list[tuple[Path, dict[str, Any]]]:
     """Return the files beside a proof that name it."""
     documents, target = [], Path(os.path.realpath(proof))
     for path in sorted(target.parent.glob(f"*{ENDING}")):
-        if not path.is_file():  # a pipe would be waited for
+        if (document := manifest(path)) is None:
             continue
         try:
-            document = json.loads(path.read_text(encoding="utf-8"))
             files = [path.parent / entry["name"] for entry in document["files"].values()]
             bytes.fromhex(document["key"])
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            continue  # of something else, or of another user
+        except (ValueError, KeyError, TypeError, AttributeError):
+            continue  # of something else
         if document.get("schema") == SCHEMA and str(target) in map(os.path.realpath, files):
             documents.append((path, document))
     return documents

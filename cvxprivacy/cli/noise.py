@@ -19,7 +19,7 @@ from cvxprivacy.cli.exits import CODES, arguments, note_reading, say
 from cvxprivacy.cli.house import House
 from cvxprivacy.cli.outputs import Output, described, progress, refuse_unwritable, steps, write_all
 from cvxprivacy.cli.report import REPORTED, proved
-from cvxprivacy.cli.shuffle import Shuffle
+from cvxprivacy.cli.shuffle import release_shuffled
 from cvxprivacy.cli.table_files import TextTable, open_table
 from cvxprivacy.errors import InputError
 from cvxprivacy.formulations.quadratic_gaussian import QuadraticGaussian
@@ -71,7 +71,6 @@ def release_noise(
     key = columns["key"]
     schema = TableSchema(tuple(key), tuple(columns["sensitive"]))
     order = OrderTest.of(frame, schema, shuffled=options["shuffle"], measured=False)
-    opened.shuffle = Shuffle.of(seed) if options["shuffle"] else None
     source = GaussianSource.from_table(
         frame, sensitive=columns["sensitive"], key=key, standardize=True
     )
@@ -95,7 +94,8 @@ def release_noise(
         Output("out", targets["out"], write, binary=True),
         Output("certificate", targets["certificate"], proof, private=True),
     ]), House.of(targets, table, always=options["shuffle"])  # fmt: skip
-    house.entries |= {} if opened.shuffle is None else {"shuffle": opened.shuffle.key}
+    if options["shuffle"]:
+        release_shuffled(opened, house, seed)
     bare = [name for name, error in errors.items() if error["share"] < LITTLE]
     almost = [
         f"released almost as they are, as they tell little more of "

@@ -258,7 +258,7 @@ def apply(
     from cvxprivacy.cli.house import House
     from cvxprivacy.cli.releasing import released_output
     from cvxprivacy.cli.report import records_drawn
-    from cvxprivacy.cli.shuffle import Shuffle
+    from cvxprivacy.cli.shuffle import release_shuffled
     from cvxprivacy.cli.table_files import open_table
     from cvxprivacy.microdata.order import OrderTest
     from cvxprivacy.release.channel import Channel, MergedChannel
@@ -303,8 +303,7 @@ def apply(
     order = OrderTest.of(opened.frame(raw.columns), raw, shuffled=shuffle, measured=False)
     house = House.of({"out": out}, table, always=shuffle)
     if shuffle:
-        opened.shuffle = Shuffle.of(seed)
-        house.entries["shuffle"] = opened.shuffle.key
+        release_shuffled(opened, house, seed)
     output = released_output(opened, kept, out, used, seed, row_id, draw)
     drawn = write_all([output], house)["out"]
     gone = remarks_on_dropped(opened, kept.schema, row_id)

@@ -26,7 +26,7 @@ from cvxprivacy.cli.report import (
     with_checks,
     with_copied,
 )
-from cvxprivacy.cli.shuffle import Shuffle
+from cvxprivacy.cli.shuffle import release_shuffled
 from cvxprivacy.cli.statement import (
     law_criteria,
     of_table,
@@ -158,7 +158,8 @@ class Releasing:
         schema = self.source.schema
         assert schema is not None
         self.schema, self.recoding = schema, recoded(self.data["source"], schema, choice)
-        self.opened.shuffle = Shuffle.of(self.seed) if options["shuffle"] else None
+        if options["shuffle"]:
+            release_shuffled(self.opened, self.house, self.seed)
         self.order = OrderTest.of(
             self.frame, schema, dropped=self.opened.dropped, shuffled=options["shuffle"],
             measured=options["untouched"],
@@ -221,8 +222,6 @@ class Releasing:
         ]
         self.kept = Kept(files)
         self.house.entries |= {} if self.split is None else {"split": self.split}
-        if self.opened.shuffle is not None:
-            self.house.entries["shuffle"] = self.opened.shuffle.key
         if self.drawn is not None and self.drawn.merging is not None:
             self.house.entries["merged"] = [
                 {"from": written(old, lenient=True), "to": written(new, lenient=True),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from cvxprivacy.certificates.bounds import Prover
 from cvxprivacy.cli.columns import refuse_unknown
 from cvxprivacy.cli.dossier.tables import released_table
 from cvxprivacy.cli.exits import CODES
-from cvxprivacy.cli.house import ENDING
+from cvxprivacy.cli.house import ENDING, manifest
 from cvxprivacy.cli.outputs import Output, steps
 from cvxprivacy.cli.releasing import Releasing
 from cvxprivacy.cli.statement import law_criteria, problem_of, problem_text
@@ -341,10 +340,10 @@ def _channel(path: str) -> Channel:
 
 def _bound(table: str, channel: str) -> bool:
     """Tell whether a house file says that the channel drew the table; refuse one that denies it."""
+    house = manifest(Path(table + ENDING)) or {}
     try:
-        house = json.loads(Path(table + ENDING).read_text(encoding="utf-8"))
         merged, kept = "merged" in house, house["files"].get("channel")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (KeyError, AttributeError):
         return False
     if merged:
         raise InputError(f"--after {table}", *_MENDED)

@@ -7,7 +7,6 @@ nothing of it; the private manifest keeps the key.  ``docs/reference/files.md`` 
 from __future__ import annotations
 
 import hashlib
-import json
 import mmap
 import tempfile
 from array import array
@@ -20,13 +19,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cvxprivacy.cli.house import ENDING
+from cvxprivacy.cli.house import ENDING, House, manifest
 from cvxprivacy.errors import InputError
 from cvxprivacy.extras import nw, required
 from cvxprivacy.release.draws import Draws
 from cvxprivacy.tables.engines import as_narwhals
 
-__all__ = ["Shuffle", "in_order"]
+__all__ = ["Shuffle", "in_order", "release_shuffled"]
 
 
 @dataclass(frozen=True)
@@ -54,10 +53,10 @@ class Shuffle:
     @classmethod
     def beside(cls, released: str) -> Shuffle | None:
         """Return the order that the manifest beside a released table keeps; None if it has none."""
+        kept = manifest(Path(released + ENDING)) or {}
         try:
-            manifest = json.loads(Path(released + ENDING).read_text(encoding="utf-8"))
-            return cls(bytes.fromhex(manifest["shuffle"]).hex())
-        except (OSError, ValueError, KeyError, TypeError):  # of a table that was not shuffled
+            return cls(bytes.fromhex(kept["shuffle"]).hex())
+        except (ValueError, KeyError, TypeError):  # of a table that was not shuffled
             return None
 
     @classmethod
@@ -158,6 +157,12 @@ class Shuffle:
                 file.seek(0)
                 held = pa.ipc.open_stream(file).read_all().unify_dictionaries()
                 yield held.take(np.argsort(place[place // size == i]))
+
+
+def release_shuffled(opened: Any, house: House, seed: int) -> None:
+    """Let an opened table be released in the order of a seed, which its manifest keeps."""
+    opened.shuffle = Shuffle.of(seed)
+    house.entries["shuffle"] = opened.shuffle.key
 
 
 def in_order(shuffle: Shuffle | None, rows: Sequence[int]) -> Sequence[int]:
