@@ -242,9 +242,8 @@ class DelimitedTable:
                     count += 1
                     if sizes and (count > least or not (keep is None or keep[count - 1])):
                         continue
-                    written = (
-                        ['""'] if parts == [""] else parts.copy()
-                    )  # else the last may be blank
+                    # of a blank one, quotes: else the last may be a blank line
+                    written = ['""'] if parts == [""] else parts.copy()
                     for index, cells, forms in plan:
                         written[index] = forms[cells[count - 1]]
                     if gone:

@@ -201,16 +201,18 @@ def records_of(connection: Any, path: Path) -> Any:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    kinds = pq.read_schema(path).types
-    wide = {i: f"wide decimal {i}" for i, kind in enumerate(kinds) if pa.types.is_decimal256(kind)}
+    schema = pq.read_schema(path)
+    decimals = [i for i, kind in enumerate(schema.types) if pa.types.is_decimal256(kind)]
+    wide = {i: f"wide decimal {i}" for i in decimals}
+    # floats may be NaN, whatever the statistics say
     query = "FROM read_parquet($pattern, can_have_nan = true, hive_partitioning = false)"
-    if wide:  # floats may be NaN, whatever the statistics say
-        table = pq.ParquetFile(path).read(columns=[pq.read_schema(path).names[i] for i in wide])
+    if wide:
+        table = pq.ParquetFile(path).read(columns=[schema.names[i] for i in wide])
         texts = [column.cast(pa.string()) for column in table.columns]
         connection.register("wide_decimals", pa.table(texts, [*wide.values()]))
         query += " POSITIONAL JOIN wide_decimals"
     records = connection.sql(query, params={"pattern": glob.escape(str(path))})
-    names = [_quoted(name) for name in records.columns[: len(kinds)]]
+    names = [_quoted(name) for name in records.columns[: len(schema)]]
     return records.project(
         ", ".join(f"{_quoted(wide[i])} AS {n}" if i in wide else n for i, n in enumerate(names))
     )

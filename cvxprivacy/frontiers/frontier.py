@@ -485,18 +485,14 @@ class Frontier(Frozen):
         A result of the same name is called ``…_of_optimum``: of a moving ``price``
         ``price_of_optimum`` is d optimum / d price.
         """
-
-        def called(name: str) -> str:
-            return f"{name}_of_optimum" if name == self.parameter else name
-
         rows = [
             {
                 self.parameter: float(p.x),
-                called("lower"): p.lower,
-                called("upper"): p.upper,
-                called("status"): p.status,
-                called("price"): p.price,
-                **{called(name): float(term) for name, term in p.terms.items()},
+                self._called("lower"): p.lower,
+                self._called("upper"): p.upper,
+                self._called("status"): p.status,
+                self._called("price"): p.price,
+                **{self._called(name): float(term) for name, term in p.terms.items()},
             }
             for p in self.points
         ]
@@ -539,11 +535,13 @@ class Frontier(Frozen):
                budget   value
         ε = 1  0.2689  0.1601
         """
-        columns = [self.parameter]
-        for name in ("value", "lower", "upper", "breaks"):
-            columns.append(f"{name}_of_optimum" if name == self.parameter else name)
+        columns = [self.parameter, *map(self._called, ("value", "lower", "upper", "breaks"))]
         rows = self._beside(channels)
         return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+
+    def _called(self, name: str) -> str:
+        """Return what a column of results is called beside that of the number that moves."""
+        return f"{name}_of_optimum" if name == self.parameter else name
 
     def _beside(self, channels: Any) -> dict[str, tuple[Any, ...]]:
         """Return what ``compare`` does, by name: pictures need no frame."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -122,12 +123,9 @@ def written(label: Any, *, lenient: bool = False) -> Any:
         label = label.item()
     if isinstance(label, tuple):
         return [written(part, lenient=lenient) for part in label]
-    for kind, (of, _) in _KINDS.items():
+    for kind, (of, text_of, _) in _KINDS.items():
         if isinstance(label, of) and not (isinstance(label, float) and math.isfinite(label)):
-            text = label.isoformat() if isinstance(label, date | time) else repr(label)
-            if isinstance(label, timedelta):  # in nanoseconds
-                text = str(label // _MICROSECOND * 1000 + getattr(label, "nanoseconds", 0))
-            return {kind: str(label) if isinstance(label, Decimal | Fraction) else text}
+            return {kind: text_of(label)}
     if isinstance(label, str):
         kept = label.encode("utf-8", "replace").decode() == label  # half a surrogate pair is not
         if kept:
@@ -144,7 +142,7 @@ def read(label: Any) -> Any:
     """Return what :func:`written` was given."""
     if isinstance(label, dict):
         ((kind, text),) = label.items()
-        return _KINDS[kind][1](text)
+        return _KINDS[kind][2](text)
     return tuple(read(part) for part in label) if isinstance(label, list) else label
 
 
@@ -154,6 +152,10 @@ def _moment(text: str) -> datetime:
     return pd.Timestamp(text) if precise else datetime.fromisoformat(text)
 
 
+def _nanoseconds(duration: timedelta) -> str:
+    return str(duration // _MICROSECOND * 1000 + getattr(duration, "nanoseconds", 0))
+
+
 def _duration(text: str) -> timedelta:
     """Return a duration of so many nanoseconds."""
     microseconds, nanoseconds = divmod(int(text), 1000)
@@ -161,14 +163,16 @@ def _duration(text: str) -> timedelta:
     return duration + pd.Timedelta(nanoseconds) if nanoseconds else duration
 
 
-_KINDS: dict[str, tuple[type, Callable[[str], Any]]] = {  # what JSON does not hold
-    "datetime": (datetime, _moment),
-    "date": (date, date.fromisoformat),
-    "time": (time, time.fromisoformat),
-    "duration": (timedelta, _duration),
-    "float": (float, float),
-    "decimal": (Decimal, LongDecimal),
-    "fraction": (Fraction, Fraction),
+_ISO = methodcaller("isoformat")  # pandas' own of its moments, with their nanoseconds
+# what JSON does not hold, as text and back
+_KINDS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
+    "datetime": (datetime, _ISO, _moment),
+    "date": (date, _ISO, date.fromisoformat),
+    "time": (time, _ISO, time.fromisoformat),
+    "duration": (timedelta, _nanoseconds, _duration),
+    "float": (float, repr, float),
+    "decimal": (Decimal, str, LongDecimal),
+    "fraction": (Fraction, str, Fraction),
 }
 
 

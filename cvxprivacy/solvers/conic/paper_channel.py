@@ -42,9 +42,8 @@ class _Statement:
     def problem(self) -> PaperProblem:
         program, mass = self.program, self.program.mass
         problem = PaperProblem(self.parameters)
-        problem.add(
-            "mass", cp.Constant(mass) == cp.sum(self.q, axis=1)
-        )  # whose multiplier is ν of (P17)
+        # in this order its multiplier is ν of (P17)
+        problem.add("mass", cp.Constant(mass) == cp.sum(self.q, axis=1))
         for group in self.rules.values():
             for name, rule in group.items():
                 if isinstance(rule, Constraint):
