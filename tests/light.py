@@ -21,6 +21,7 @@ SPARED = (  # words of examples that are of an extra
     "load_",
     "pandas",
     "probabilistic_linkage(",
+    "solve_all(",
 )
 
 

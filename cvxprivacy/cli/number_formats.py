@@ -85,8 +85,8 @@ def number_format(package: str, name: str) -> NumberFormat:
 
     Examples
     --------
-    >>> number_format("stata", "%tq").cell(-1), number_format("sas", "MONYY7.").cell(1965)
-    (datetime.date(1959, 10, 1), datetime.date(1965, 5, 19))
+    >>> number_format("stata", "%tq").cell(-1), number_format("spss", "MOYR8").cell(12219379200)
+    (datetime.date(1959, 10, 1), datetime.date(1970, 1, 1))
     >>> number_format("spss", "F8.2").plain, number_format("spss", "TIME8").plain
     (True, False)
     """

@@ -189,6 +189,12 @@ def _encoded(
                 native, values[name] = native.assign(**{name: made}), list(range(len(edges) + 1))
         elif lazy.implementation.is_pandas_like():
             codes, distinct = coded(nw.from_native(native[name], series_only=True))
+            try:
+                set(distinct)
+            except TypeError as error:
+                problem = f"column {name!r} cannot be counted ({error})"
+                remedy = "use columns of strings, numbers or categories"
+                raise InputError("frame", problem, remedy, value=name) from None
             native = native.assign(**{name: codes})
             values[name] = bins.numbers(distinct) if isinstance(bins, Bins) else distinct
     return (nw.from_native(native).lazy() if values else lazy), values
