@@ -24,6 +24,8 @@ from cvxprivacy.cli.table_files import TextTable, open_table
 from cvxprivacy.errors import InputError
 from cvxprivacy.formulations.quadratic_gaussian import QuadraticGaussian
 from cvxprivacy.microdata.order import OrderTest
+from cvxprivacy.microdata.sample import Sample
+from cvxprivacy.microdata.untouched import surveyed, undoing
 from cvxprivacy.model.gaussian import GaussianSource
 from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.validation import number
@@ -41,7 +43,7 @@ _CAVEATS = (
     "Gaussian; what this release of another law leaks is not proved",
     "the budget is the mean share of the key columns' variances that is error",
     "the numbers released may lie where no record does, such as below 0",
-    "what the columns left as they are reveal is not measured with --noise",
+    "what copied columns tell of the confidential ones is not measured with --noise",
 )
 
 
@@ -70,10 +72,10 @@ def release_noise(
     frame = _numbers(opened, [*columns["sensitive"], *columns["key"]])
     key = columns["key"]
     schema = TableSchema(tuple(key), tuple(columns["sensitive"]))
-    order = OrderTest.of(frame, schema, shuffled=options["shuffle"], measured=False)
     source = GaussianSource.from_table(
         frame, sensitive=columns["sensitive"], key=key, standardize=True
     )
+    order, undone = _copied(opened, schema, shuffled=options["shuffle"])
     problem = QuadraticGaussian(source, budget=share * len(key), units=options["units"])
     with steps() as on_step:
         solution = problem.solve(
@@ -109,15 +111,17 @@ def release_noise(
         command = click.get_current_context().command
         asked = Asked(arguments(), command, table, opened, house)
         return noise_facts(
-            asked, frame, columns, problem, solution, rounded or None, kept, almost, order
+            asked, frame, columns, problem, solution, rounded or None, kept, almost, order,
+            undone,
         )  # fmt: skip
 
     results = write_all([*kept.outputs, *report_outputs(reports, facts)], house)
     document = {"table": table, "records": source.records, **proved(solution), "errors": errors,
                 "files": {n: p for n, p in targets.items() if p}}  # fmt: skip
-    gone = [*order.lines, *remarks_on_dropped(opened, schema)]
-    document["notes"] = [*document["notes"], *_CAVEATS, *results.get("out", ()), *gone, *almost]
-    document["order"] = order.document()
+    notes = [*order.lines, *(entry["words"] for entry in undone)]
+    notes += remarks_on_dropped(opened, schema)
+    document["notes"] = [*document["notes"], *_CAVEATS, *results.get("out", ()), *notes, *almost]
+    document |= {"order": order.document(), "undone": undone}
     if opened.dropped:
         document["columns_dropped"] = list(opened.dropped)
     say(document, _text(document, str(solution), columns))
@@ -166,6 +170,22 @@ def _refuse_others() -> None:
         if name in _REFUSED and typed:
             remedy = "leave it out: numbers are released as numbers"
             raise InputError(parameter.opts[0], "does not apply with --noise", remedy)
+
+
+def _copied(
+    opened: Any, schema: TableSchema, *, shuffled: bool
+) -> tuple[OrderTest, list[dict[str, Any]]]:
+    """Return what the order of records and the copied columns tell of the key columns."""
+    names = [n for n in opened.header if n in schema.columns or n not in opened.dropped]
+    frame = opened.frame(names, binned=dict.fromkeys(schema.columns))
+    sample = Sample.of(frame, schema)
+    copied = [name for name in sample.copied if name not in opened.dropped]
+    with progress(len(copied), "other columns") as counted:
+        leaks = surveyed(sample, map(sample.column, copied), progress=counted)
+    order = OrderTest.of(
+        frame, schema, header=opened.header, dropped=opened.dropped, shuffled=shuffled
+    )
+    return order, undoing(leaks, schema.key)
 
 
 def _numbers(opened: Any, names: Sequence[str]) -> Any:

@@ -436,7 +436,7 @@ class Planning:
         """Show what the other columns tell, and settle what leaves the house."""
         from cvxprivacy.microdata.order import OrderTest
         from cvxprivacy.microdata.sample import Sample
-        from cvxprivacy.microdata.untouched import advised, surveyed
+        from cvxprivacy.microdata.untouched import advised, surveyed, undoing
 
         schema = self.source.schema
         assert schema is not None
@@ -445,7 +445,7 @@ class Planning:
         with progress(len(copied), "other columns") as counted:
             leaks = surveyed(sample, copied, progress=counted)
         about = ", ".join(schema.sensitive)
-        advice = [leak.undoing()["words"] for leak in leaks if leak.about != about and leak.undoes]
+        advice = [entry["words"] for entry in undoing(leaks, schema.key)]
         advice += advised([leak for leak in leaks if leak.about == about], self.row.upper)
         order = OrderTest.of(self.frame, schema, dropped=self.dropped)
         self.shuffle = any(not one.by for one in order.remaining)

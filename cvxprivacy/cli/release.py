@@ -300,7 +300,8 @@ def apply(
     assert schema is not None
     hidden = tuple(name for name in schema.sensitive if name in opened.header)
     raw = TableSchema(schema.key, hidden, missing="level")  # its values, as they are
-    order = OrderTest.of(opened.frame(raw.columns), raw, shuffled=shuffle, measured=False)
+    frame, there = opened.frame(raw.columns), opened.header
+    order = OrderTest.of(frame, raw, header=there, dropped=opened.dropped, shuffled=shuffle)
     house = House.of({"out": out}, table, always=shuffle)
     if shuffle:
         release_shuffled(opened, house, seed)

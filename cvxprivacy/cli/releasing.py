@@ -161,8 +161,8 @@ class Releasing:
         if options["shuffle"]:
             release_shuffled(self.opened, self.house, self.seed)
         self.order = OrderTest.of(
-            self.frame, schema, dropped=self.opened.dropped, shuffled=options["shuffle"],
-            measured=options["untouched"],
+            self.frame, schema, header=self.opened.header, dropped=self.opened.dropped,
+            shuffled=options["shuffle"],
         )  # fmt: skip
         self.split = None if options["holdout"] is None else _split(options["holdout"], self.seed)
         self.halves = None if self.split is None else halves_of(self.source, self.split)

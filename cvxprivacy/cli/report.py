@@ -12,7 +12,7 @@ from cvxprivacy.cli.recodings import chance_in_words
 from cvxprivacy.microdata.changes import Change, changes
 from cvxprivacy.microdata.check import lines_of
 from cvxprivacy.microdata.released_law import RANDOMISATION
-from cvxprivacy.microdata.untouched import advised
+from cvxprivacy.microdata.untouched import advised, undoing
 from cvxprivacy.model.information import mutual_information
 from cvxprivacy.results.price import Price
 from cvxprivacy.tables.nearness import orders_of
@@ -266,7 +266,7 @@ def with_copied(
     leaks, combined = ([], None) if copied is None else copied
     after, keys = document["released_law"]["risk"], source.schema.key
     about_w = [leak for leak in leaks if leak.about not in keys]
-    undone = [leak.undoing() for leak in leaks if leak.about in keys and leak.undoes]
+    undone = undoing(leaks, keys)
     advice = [*(entry["words"] for entry in undone), *advised(about_w, after)]
     advice += [] if combined is None else combined.advice()
     return {

@@ -2,8 +2,10 @@
 
 A release copies records in their order.  Where a table was sorted by its key, the neighbours of a
 record tell its true key, whatever was released in its place; and a running number or a time stamp
-that is copied gives the order back after a shuffle.  If an order has nothing to do with a column,
-each arrangement of the column's values along it is equally probable.  Three counts test that:
+that is copied gives the order back after a shuffle, as do year, month and day in columns of their
+own: two or three columns that stand beside each other are ordered together too.  If an order has
+nothing to do with a column, each arrangement of the column's values along it is equally probable.
+Three counts test that:
 
 * in how many of the pairs of records that are ℓ apart both have the same value, for ℓ up to 400
   (for ℓ = 1 the complement of the runs of Wald and Wolfowitz 1940; of several categories Barton and
@@ -22,9 +24,10 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -32,8 +35,8 @@ import numpy.typing as npt
 from scipy.special import gammaincc
 
 from cvxprivacy.extras import nw, required
-from cvxprivacy.microdata.sample import FEW, PARTS, Codes, Sample, parts_of
-from cvxprivacy.microdata.untouched import first
+from cvxprivacy.microdata.sample import FEW, PARTS, Codes, Sample, joint_codes, parts_of
+from cvxprivacy.microdata.untouched import MOSTLY, first
 from cvxprivacy.tables.engines import as_narwhals, python_values
 from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.text import cells
@@ -49,8 +52,8 @@ EXPECTED = 10  # records of a value in each block; rarer values are counted toge
 WINDOW = 1 << 10  # records that follow each other
 WINDOWS = 64  # which are looked at in a table of more records than they hold
 _DATE = re.compile(r"([0-9]{1,2})[-/.]([0-9]{1,2})[-/.]([0-9]{4})(?![0-9])")
+SWEEP = 0.9  # correlation with the order of the file
 NEAR = 1 / 30  # of the records, apart on average: a tenth of what a random order makes
-MOSTLY = 0.5  # of what chance leaves open, from which an order undoes what was changed
 
 
 @dataclass(frozen=True)
@@ -63,12 +66,13 @@ class Finding:
         The copied column that gives the order; empty for the order of the file.
     about : str
         The protected column; of a column with the order of the file all that this tells of.
-    kind : {"neighbours", "blocks", "numbering"}
+    kind : {"neighbours", "blocks", "together", "numbering"}
         What is unlike a random order.
     lag : int
         How far apart the records are that are compared.
     agreement, chance : float
-        In which share of their pairs both have the same value, and would by chance.
+        In which share of their pairs both have the same value, and would by chance, or of columns
+        together in the order of all but the last.
     p : float
         Probability of as much by chance, times the number of tests.
     follows : bool
@@ -103,10 +107,11 @@ class Finding:
                 f"the codes of {self.about} are numbered as they first stand: the lowest is that "
                 "of the first record"
             )
+        other = "the order without the last" if self.kind == "together" else "chance"
         figures = "its shares change along the way, and " * (self.kind == "blocks")
         return (
             f"{order} tells of {self.about}: {figures}records {far} have the same in "
-            f"{self.agreement:.1%} of the pairs, where chance makes {self.chance:.1%}"
+            f"{self.agreement:.1%} of the pairs, where {other} makes {self.chance:.1%}"
         )
 
 
@@ -124,8 +129,8 @@ class OrderTest:
         That were looked at.
     shuffled : bool
         Whether the released records are in a secret random order.
-    measured : bool
-        Whether copied columns were looked at, too.
+    unseen : tuple of str
+        Copied columns whose orders were not looked at.
 
     Examples
     --------
@@ -141,7 +146,7 @@ class OrderTest:
     tests: int
     records: int
     shuffled: bool = False
-    measured: bool = True
+    unseen: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -149,9 +154,9 @@ class OrderTest:
         frame: Any,
         schema: TableSchema,
         *,
+        header: Sequence[str] | None = None,
         dropped: Sequence[str] = (),
         shuffled: bool = False,
-        measured: bool = True,
     ) -> OrderTest:
         """Test the order of a table, and those of copied columns with few records to a value.
 
@@ -160,30 +165,41 @@ class OrderTest:
         frame : frame of any kind
             The table, in the order of its file.
         schema : TableSchema
+        header : sequence of str, optional
+            All columns of the file, where ``frame`` has some of them.
         dropped : sequence of str
             Columns that are not released.
-        shuffled, measured : bool
+        shuffled : bool
             As of the class.
         """
         sample = Sample(_windows(schema.counted_records(frame)), schema)
         protected = (*schema.key, *schema.sensitive)
         letters = {name: schema.letters(sample.frame, (name,)) for name in protected}
         targets = {name: _target(values) for name, values in letters.items()}
-        names = [name for name in sample.copied if name not in dropped] if measured else []
-        orders = {name: ranks for name in names if (ranks := _ranks(sample, name)) is not None}
+        copied = [name for name in sample.copied if name not in dropped]
+        orders = _orders(sample, copied)
         tests = len(targets) * (1 + len(orders))
         place = np.arange(sample.records)
         findings = [*_findings("", targets, place, tests, LAGS), *_numberings(letters)]
-        for name, ranks in orders.items():
-            # among equal values in an order of its own, and not in that of the file
-            order = np.lexsort((np.random.default_rng(0).random(len(ranks)), ranks))
-            follows = _follows(order)
-            of_column = _findings(name, targets, order, tests, LAGS if follows else 1)
-            if of_column and follows:
-                about = cells([one.about for one in of_column])
-                of_column = [replace(of_column[0], about=about, follows=True)]
-            findings += of_column
-        return cls(tuple(findings), tests, sample.records, shuffled, measured)
+        undoing: set[str] = set()
+        for names, ranks in orders.items():
+            if undoing & {*names}:  # no more columns are needed
+                continue
+            order = _along(ranks)
+            follows = _follows(order) and (len(names) == 1 or _is_one_sweep(order))
+            of_order = _findings(cells(names), targets, order, tests, LAGS if follows else 1)
+            if of_order and follows:
+                about = cells([one.about for one in of_order])
+                of_order = [replace(of_order[0], about=about, follows=True)]
+            if len(names) > 1:
+                before = _along(ranks[:-1])
+                together = [_together(one, targets, before) for one in of_order]
+                of_order = [one for one in together if one.undoes]
+            if any(one.undoes for one in of_order):
+                undoing |= {*names}
+            findings += of_order
+        unseen = tuple(n for n in header or () if n not in {*sample.frame.columns, *dropped})
+        return cls(tuple(findings), tests, sample.records, shuffled, unseen)
 
     @property
     def remaining(self) -> list[Finding]:
@@ -210,7 +226,7 @@ class OrderTest:
             f"the order of {by}, which is copied, tells of {cells(names)}: drop or coarsen it"
             if by
             else f"the order of records tells of {cells(names)}: release it with --shuffle"
-            for by, names in about.items()
+            for by, names in ((by, list(dict.fromkeys(names))) for by, names in about.items())
         ]
 
     @property
@@ -222,7 +238,7 @@ class OrderTest:
         lines += [self.hints] if self.hints else []
         if self.shuffled:
             lines.append("the records are released in a secret random order")
-        if self.shuffled and not self.measured:
+        if self.shuffled and self.unseen:
             lines.append("the orders that copied columns give were not looked at: a running number "
                          "or a time stamp undoes a shuffle")  # fmt: skip
         return lines
@@ -237,7 +253,7 @@ class OrderTest:
             "levels": {"order": LEVEL, "numbering": NUMBERED},
             "records": self.records,
             "shuffled": self.shuffled,
-            "measured": self.measured,
+            "unseen": list(self.unseen),
             "refusals": self.refusals,
         }
 
@@ -267,15 +283,15 @@ def _windows(frame: Any) -> nw.DataFrame[Any]:
 
 
 def _target(letters: Sequence[Any]) -> Codes:
-    """Return the letters of a column in their natural order; many numbers in intervals."""
-    if _are_numbers(letters) and len({*letters}) > PARTS:
-        return parts_of(np.array(letters, float))
-    return _numbered(letters)
+    """Return the letters of a column in their natural order; many of them in 20 intervals.
 
-
-def _are_numbers(values: Iterable[Any]) -> bool:
-    kinds = {type(value) for value in values} - {type(None)}
-    return all(issubclass(kind, int | float | Decimal) and kind is not bool for kind in kinds)
+    Where no two records have the same letter no pair is equal, in whatever order.
+    """
+    ranks = _numbered(_dated(letters))
+    if len({*letters}) <= PARTS:
+        return ranks
+    missing = np.array([_is_missing(letter) for letter in letters])
+    return parts_of(np.where(missing, np.nan, ranks))
 
 
 def _numbered(values: Sequence[Any]) -> Codes:
@@ -284,17 +300,46 @@ def _numbered(values: Sequence[Any]) -> Codes:
     return np.array([rank[value] for value in values], np.int64)
 
 
-def _natural(value: Any) -> tuple[bool, bool, float, str]:
+def _is_missing(value: Any) -> bool:
+    return value is None or value != value  # NaN is no number
+
+
+def _natural(value: Any) -> tuple[bool, bool, Any, str]:
     """Return what sorts numbers, texts (digits in them count as numbers), missing values."""
-    number = isinstance(value, int | float | Decimal)
+    missing = _is_missing(value)
+    number = isinstance(value, int | float | Decimal) and not missing
     text = "" if number else re.sub("[0-9]+", lambda digits: digits[0].zfill(20), str(value))
-    return value is None, not number, float(value) if number else 0.0, text
+    return missing, not number, value if number else 0, text
+
+
+def _orders(sample: Sample, copied: Sequence[str]) -> dict[tuple[str, ...], list[Codes]]:
+    """Return the ranks of copied columns, of one alone or of two or three beside each other.
+
+    Of several, each order of precedence is one.  What many records share gives no order.
+    """
+    ranks = {name: of for name in copied if (of := _ranks(sample, name)) is not None}
+    columns = list(ranks)
+    orders: dict[tuple[str, ...], list[Codes]] = {}
+    for run in (columns[i : i + k] for k in (1, 2, 3) for i in range(len(columns) - k + 1)):
+        if not _is_shared(joint_codes([ranks[name] for name in run])):
+            orders |= {names: [ranks[name] for name in names] for names in permutations(run)}
+    return orders
+
+
+def _along(ranks: Sequence[Codes]) -> Codes:
+    """Return records by their ranks; among equal ones in an order that is not that of the file."""
+    return np.lexsort((np.random.default_rng(0).random(len(ranks[0])), *ranks[::-1]))
+
+
+def _is_shared(codes: Codes) -> bool:
+    """Tell whether many records share each value, on average."""
+    return FEW * (int(codes.max(initial=-1)) + 1) <= len(codes)
 
 
 def _ranks(sample: Sample, name: str) -> Codes | None:
-    """Return the ranks of a copied column; None where many records share each of its values."""
+    """Return the ranks of a column's values; None where they cannot be compared."""
     column = sample.column(name)
-    if column.codes is None or FEW * column.values <= sample.records:
+    if column.codes is None:
         return None
     if column.numbers is not None and sample.frame[name].dtype.is_numeric():  # dates have hours
         ranks: Codes = np.unique(column.numbers, return_inverse=True)[1]
@@ -302,7 +347,7 @@ def _ranks(sample: Sample, name: str) -> Codes | None:
     return _numbered(_dated(python_values(sample.frame[name])))
 
 
-def _dated(values: list[Any]) -> list[Any]:
+def _dated(values: Sequence[Any]) -> Sequence[Any]:
     """Return days such as 31.12.2025 with the year first; if a value is no day, all as they are.
 
     Of 03/04/2026 the first number is the day, unless another value says otherwise.
@@ -321,6 +366,20 @@ def _dated(values: list[Any]) -> list[Any]:
 def _follows(order: Codes) -> bool:
     """Tell whether records that follow each other in an order are near each other in the file."""
     return len(order) > 1 and float(np.abs(np.diff(order)).mean()) < max(NEAR * len(order), 1.5)
+
+
+def _is_one_sweep(order: Codes) -> bool:
+    """Tell whether an order runs through the file once, and not once for each value of a column."""
+    return abs(np.corrcoef(order, np.arange(len(order)))[0, 1]) > SWEEP
+
+
+def _together(one: Finding, targets: Mapping[str, Codes], before: Codes) -> Finding:
+    """Return a finding of several columns beside what all but the last of them tell."""
+    if one.follows:
+        return one
+    along = targets[one.about][before]
+    chance = max(one.chance, float((along[1:] == along[:-1]).mean()))
+    return replace(one, kind="together", chance=chance)
 
 
 # ---- tests of one order ------------------------------------------------------------------

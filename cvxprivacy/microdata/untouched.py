@@ -16,9 +16,10 @@ from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.text import cells, plain
 from cvxprivacy.validation import present
 
-__all__ = ["Leak", "advised", "first", "surveyed", "target_codes", "untouched"]
+__all__ = ["MOSTLY", "Leak", "advised", "first", "surveyed", "target_codes", "undoing", "untouched"]
 
-MOSTLY = 0.25  # of a key column's entropy, told by a column that is copied
+TELLING = 0.25  # of a key column's entropy: a copied column that tells as much is named
+MOSTLY = 0.5  # of what is open: what tells more undoes the changes of a key column
 MOST_NAMED = 5  # columns in one sentence
 
 SHUFFLES = 100  # of which mean and deviation are wanted, to a tenth of the deviation
@@ -102,11 +103,6 @@ class Leak:
         """Of the entropy of what it tells of, chance taken off."""
         return min(self.corrected / self.entropy, 1.0) if self.entropy else 0.0
 
-    @property
-    def undoes(self) -> bool:
-        """Whether it tells so much of a key column that changes of that are seen."""
-        return self.share > MOSTLY and not self.names_records
-
     def exceeds(self, after: float) -> bool:
         """Tell whether it reveals more than what the released columns do, chance left out."""
         return (self.lower or 0.0) > after
@@ -163,14 +159,6 @@ class Leak:
             "words": str(self),
         }
 
-    def undoing(self) -> dict[str, Any]:
-        """Return as JSON holds it that it undoes what is changed of a key column."""
-        words = (
-            f"{self.column} is copied and tells {self.share:.0%} of {self.about}: whoever has both "
-            f"sees where {self.about} was changed; drop or coarsen it"
-        )
-        return {"key": self.about, "column": self.column, "share": self.share, "words": words}
-
 
 _UNTOLD = "cannot be told: too few records for each value"
 
@@ -197,6 +185,22 @@ def advised(leaks: Sequence[Leak], after: float) -> list[str]:
                 words.format(first(names), each, leaks[0].units, leaks[0].about, plain(after, 3))
             )
     return lines
+
+
+def undoing(leaks: Sequence[Leak], keys: Sequence[str]) -> list[dict[str, Any]]:
+    """Return, as JSON holds it, which copied columns tell much of a key column."""
+    return [
+        {
+            "key": leak.about,
+            "column": leak.column,
+            "share": leak.share,
+            "undoes": leak.share > MOSTLY,
+            "words": f"{leak.column} is copied and tells {leak.share:.0%} of {leak.about}: whoever "
+            f"has both may see where {leak.about} was changed; drop or coarsen it",
+        }
+        for leak in leaks
+        if leak.about in keys and leak.share > TELLING and not leak.names_records
+    ]
 
 
 def first(names: Sequence[str]) -> str:

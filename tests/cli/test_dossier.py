@@ -463,7 +463,14 @@ def test_programs_are_set_as_mathematics():
 
 def released(checks, status="certified"):
     return release_verdict(
-        {"status": status, "released": {"records": 3}, "order": {"refusals": []}}, checks, True
+        {
+            "status": status,
+            "released": {"records": 3},
+            "undone": [],
+            "order": {"refusals": [], "unseen": []},
+        },
+        checks,
+        True,
     )
 
 

@@ -106,7 +106,12 @@ def test_a_report_says_no_more_than_second_moments_prove(here):
     assert check["law"]["value"] == pytest.approx(0.3, abs=1e-6)
     assert check["table"]["holds"] == (check["table"]["value"] <= 0.3)
     assert facts["verdict"]["may_be_released"] is True
-    for piece in ("jointly Gaussian", "nothing is proved", "and no further", "were not measured"):
+    for piece in (
+        "jointly Gaussian",
+        "nothing is proved",
+        "and no further",
+        "copied columns tell of the confidential ones was not measured",
+    ):
         assert piece in board_text(page), piece
     assert facts["files"]["stay"][:2] == ["t.csv (the original)", "p.json"]
     chosen = [point["x"] for point in facts["tradeoff"]["choices"] if point["chosen"]]

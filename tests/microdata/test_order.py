@@ -86,7 +86,45 @@ def test_a_copied_column_gives_an_order_back():
     assert findings_of(mixed) == expected
     assert findings_of(frame) == {("", "town"), *expected}
     assert findings_of(mixed, dropped=columns[1:]) == {("number", "town")}
-    assert findings_of(mixed, measured=False) == set()
+    some = OrderTest.of(mixed[["town", "age", "ill"]], SCHEMA, header=[*mixed])
+    assert some.findings == ()
+    assert some.unseen == (*columns, "chance")
+
+
+@pytest.mark.parametrize("shape", ["name", "ISO", "day", "datetime", "time", "integer", "padded"])
+@pytest.mark.parametrize("role", ["key", "sensitive"])
+def test_an_order_by_values_that_are_all_different_is_seen(shape, role):
+    """No two records are alike: what tells is that neighbours are in the same part of the range."""
+    days = pd.Timestamp("1960-03-01") + pd.to_timedelta(np.arange(600) * 17, "D")
+    values = {
+        "name": [f"{'abcdefghijkl'[i // 50]}{i * 7919 % 600:x}" for i in range(600)],
+        "ISO": days.strftime("%Y-%m-%d"), "day": days.strftime("%d.%m.%Y"), "datetime": days,
+        "time": [t.time() for t in pd.date_range("2026-01-01", periods=600, freq="2min")],
+        "integer": np.array([10**400 + i for i in range(600)], object),
+        "padded": [f"P{i}" for i in range(600)],
+    }  # fmt: skip
+    frame = people().assign(t=values[shape])
+    schema = TableSchema(**{"key": ("town",), "sensitive": ("ill",)} | {role: ("t",)})
+    assert [one.about for one in OrderTest.of(frame, schema).findings] == ["t"]
+    mixed = frame.sample(frac=1, random_state=3, ignore_index=True)
+    assert OrderTest.of(mixed, schema, dropped=["age"]).findings == ()
+
+
+@pytest.mark.parametrize("names", [("year", "month", "day"), ("month", "day", "year"),
+                                   ("block", "number")])  # fmt: skip
+def test_columns_that_give_an_order_together_are_named(names):
+    """None of them tells much by itself."""
+    frame = people(2000).sort_values("age", kind="stable", ignore_index=True)
+    days = pd.Timestamp("2022-01-01") + pd.to_timedelta(np.arange(2000), "D")
+    parts = {"year": days.year, "month": days.month, "day": days.day,
+             "block": np.arange(2000) // 400, "number": np.arange(2000) % 400}  # fmt: skip
+    frame = frame.assign(**{name: parts[name] for name in names})
+    mixed = frame.sample(frac=1, random_state=3, ignore_index=True)
+    (refusal,) = OrderTest.of(mixed, SCHEMA, shuffled=True).refusals
+    assert refusal.endswith(", which is copied, tells of age: drop or coarsen it")
+    assert all(name in refusal for name in names if name != "day")  # a month is enough
+    dropped = names[:1] if names[0] == "block" else ["year", "month"]
+    assert OrderTest.of(mixed, SCHEMA, shuffled=True, dropped=dropped).refusals == []
 
 
 def test_what_is_refused_is_what_shuffling_and_dropping_do_not_mend():
@@ -170,5 +208,5 @@ def test_what_is_said_of_public_tables():
     assert adult.refusals == []
     assert {one.by for one in adult.findings} == {"fnlwgt"}
     schema = TableSchema(key=("STATE",), sensitive=("UTILNAME",))
-    utilities = OrderTest.of(pd.read_csv(folder / "eia.csv"), schema, measured=False)
+    utilities = OrderTest.of(pd.read_csv(folder / "eia.csv", usecols=["STATE", "UTILNAME"]), schema)
     assert {(one.about, one.lag) for one in utilities.findings} >= {("UTILNAME", 341)}

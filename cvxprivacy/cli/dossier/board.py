@@ -12,6 +12,7 @@ from cvxprivacy.cli.dossier.tables import FEWEST, Drawn, worst_group
 from cvxprivacy.cli.dossier.words import rounded
 from cvxprivacy.cli.report import CONSTANT, MERGED_BEYOND
 from cvxprivacy.microdata.check import Check
+from cvxprivacy.microdata.untouched import first
 from cvxprivacy.text import cells, plain, upwards
 from cvxprivacy_verifier.wording import many
 
@@ -88,12 +89,17 @@ def release_verdict(
     broken = [check.sentence for check in checks if check.refuses]
     if document["status"] not in ("certified", "loose"):
         broken.append(f"nothing is proved of it (status {document['status']})")
-    broken += document["order"]["refusals"] if document["released"] else []
+    if document["released"]:
+        broken += document["order"]["refusals"]
+        broken += [entry["words"] for entry in document["undone"] if entry["undoes"]]
     if broken:
         return _refusal(broken)
     if not document["released"]:
         words = "No table was drawn: this report prices a release that could be made, and nothing "
         return _verdict(None, f"{words}is approved by it.")
+    if unseen := document["order"]["unseen"]:
+        words = f"that no copied column undoes the changes was not looked at, of {first(unseen)}"
+        return _verdict(None, f"Not approved: {words}.", [words])
     plain = [check.stated for check in checks if check.sentence == f"{check.stated} holds"]
     lost = [check.sentence for check in checks if check.law_holds is False]
     others = [c.sentence for c in checks if c.stated not in plain and c.law_holds is not False]

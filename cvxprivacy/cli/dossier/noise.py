@@ -36,11 +36,11 @@ _CAUTIONS = (
     "nothing is proved, and they may tell more",
     "the numbers released are rounded to a hundredth of their error, which the proof leaves out",
     "the numbers released may lie where no record does, such as below 0",
-    "the columns that are copied were not measured: what they tell comes on top",
+    "what copied columns tell of the confidential ones was not measured: it comes on top",
 )
 _LEFT_OUT = {
     "Groups": "numbers are released as numbers, and make no groups",
-    "Copied columns": "what they tell is not measured with --noise",
+    "Copied columns": "what they tell of the confidential ones is not measured with --noise",
 }
 
 
@@ -54,6 +54,7 @@ def noise_facts(
     kept: Kept,
     notes: Sequence[str],
     order: OrderTest,
+    undone: Sequence[Facts],
 ) -> Facts:
     """Return the facts of a release of numbers.
 
@@ -71,6 +72,8 @@ def noise_facts(
         What is to be said besides.
     order : OrderTest
         What the order of records tells.
+    undone : sequence of dict
+        Which copied columns tell much of a key column.
     """
     schema = TableSchema(
         key=tuple(columns["key"]), sensitive=tuple(columns["sensitive"]),
@@ -79,7 +82,8 @@ def noise_facts(
     guard = Guard([], schema.columns)  # its text speaks of columns and measures alone
     w, x = cells(list(schema.sensitive)), cells(list(schema.key))
     check, share = _budget(frame, problem, solution, released), problem.budget / len(schema.key)
-    document = {"status": solution.status, "released": released, "order": order.document()}
+    document: Facts = {"status": solution.status, "released": released}
+    document |= {"order": order.document(), "undone": undone}
     verdict = release_verdict(document, [check], released is not None)
     if verdict["may_be_released"]:
         verdict["words"] += (
@@ -111,8 +115,9 @@ def noise_facts(
             uncovered=first.copied(columns, asked.opened),
         ),
         files=files_of(verdict, asked, files["files"]),
-        cautions=[*_CAUTIONS, *notes, *(["draw the release anew without --seed: this one's was "
-                  "typed, and whoever knows it can undo the release"] if seed["given"] else [])],
+        cautions=[*_CAUTIONS, *notes, *(entry["words"] for entry in undone), *(
+            ["draw the release anew without --seed: this one's was typed, and whoever knows it can "
+             "undo the release"] if seed["given"] else [])],
         asked=[
             f"Add errors to the numbers of {x} so that they tell as little as possible about {w}.",
             f"Mean share of the variance that is error: at most {share:g}.",
