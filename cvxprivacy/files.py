@@ -24,8 +24,8 @@ except ImportError:  # Windows, which removes and renames no file that is open
     fcntl = None  # type: ignore[assignment]
 
 __all__ = [
-    "BINARY", "NO_LINK", "WholeFiles", "blocks_of", "file_sum", "is_device", "leftovers",
-    "reachable", "relative", "sum_of", "whole_file", "whole_files",
+    "BINARY", "NO_LINK", "WholeFiles", "blocks_of", "file_sum", "is_device", "journals",
+    "leftovers", "reachable", "relative", "sum_of", "whole_file", "whole_files",
 ]  # fmt: skip
 
 BLOCK = 1 << 20
@@ -191,7 +191,7 @@ class WholeFiles:
 
 def is_device(path: str | os.PathLike[str]) -> bool:
     """Tell whether a path is of a pipe or a device, which is written to as it is."""
-    parts, target = Path(path).parts, Path(os.path.realpath(path))
+    parts, target = Path(os.path.normpath(path)).parts, Path(os.path.realpath(path))
     device = Path(path).is_absolute() and parts[1:2] == ("dev",) and parts[2:3] != ("shm",)
     pipe = target.exists() and not target.is_file() and not Path(path).is_symlink()
     return device or pipe  # /dev/stdout may be a file
@@ -361,6 +361,15 @@ def leftovers(paths: Iterable[str | os.PathLike[str]], *, ending: str | None = N
                     f"{str(path)!r} is a part of {of!r}: a run is at work, or was ended; if so, "
                     "remove it, and write the files of the set again"
                 )
-            elif _JOURNAL.fullmatch(path.name):
-                lines.append(f"{str(path)!r} is a journal, which nothing follows: remove it")
     return lines
+
+
+def journals(paths: Iterable[str | os.PathLike[str]]) -> list[str]:
+    """Name the journals of earlier versions in the folders of these files, in words."""
+    folders = {Path(os.path.realpath(Path(path).parent)) for path in paths}
+    return [
+        f"{str(path)!r} is a journal, which nothing follows: remove it"
+        for folder in sorted(folder for folder in folders if folder.is_dir())
+        for path in sorted(folder.iterdir())
+        if _JOURNAL.fullmatch(path.name)
+    ]

@@ -220,3 +220,16 @@ def test_nobody_waits_for_ever(monkeypatch, tmp_path):
     assert contents(tmp_path) == {}
     os.close(handle)
     write({"x.txt": ["x"], "y.txt": ["y"]})
+
+
+def test_a_journal_of_an_earlier_version_is_named_and_denies_nothing(tmp_path):
+    """Whoever may write into the folder may have put it there: the set beside it is whole."""
+    (tmp_path / f".{'0a' * 8}.pending").write_text("{}")
+    assert len(files.journals([tmp_path / "o.csv", tmp_path / "p.json"])) == 1
+    assert files.leftovers([tmp_path / "o.csv"], ending=".csv") == []
+
+
+def test_a_path_that_leads_out_of_the_devices_is_of_a_file(tmp_path):
+    assert files.is_device("/dev/null")
+    assert not files.is_device("/dev/../tmp/o.csv")
+    assert not files.is_device(f"/dev/..{tmp_path}/o.csv")

@@ -15,7 +15,7 @@ import click
 from cvxprivacy.cli.exits import FORCED, wants_json
 from cvxprivacy.cli.house import PURPOSE, House
 from cvxprivacy.errors import InputError
-from cvxprivacy.files import is_device, leftovers, whole_files
+from cvxprivacy.files import is_device, journals, leftovers, whole_files
 
 __all__ = [
     "Output", "described", "picture_format", "progress", "refuse_unwritable", "steps", "write_all",
@@ -67,7 +67,8 @@ def refuse_unwritable(
     wanted = [(name, path) for name, path in targets.items() if path is not None]
     house = House.of(targets, always=shuffled).path
     checked = wanted if house is None else [*wanted, (wanted[0][0], house)]
-    for line in leftovers(path for _, path in checked if not is_device(path)):
+    paths = [path for _, path in checked if not is_device(path)]
+    for line in [*leftovers(paths), *journals(paths)]:
         click.echo(f"cvxprivacy: {line}", err=True)
     for name, path in checked:
         real = os.path.realpath(path)

@@ -353,12 +353,14 @@ class _Released:
 
     @cached_property
     def _values(self) -> dict[str, bool]:
-        """The values that the key had, each with whether a record may be released with it."""
+        """The values that the key had, in small letters, and whether all are released."""
         texts: dict[str, bool] = {}
         for name, values in self.made.items():
             original = self.table.relation.project(_quoted(name)).distinct().fetchall()
             released = {*map(str, values.unique().to_pylist())}
-            texts |= {str(v): str(v) in released for (v,) in original if v is not None and v != ""}
+            for value in (str(v) for (v,) in original if v is not None and v != ""):
+                small = value.casefold()
+                texts[small] = texts.get(small, True) and value in released
         return texts
 
     def _names(self, text: str) -> bool:
@@ -366,6 +368,7 @@ class _Released:
 
         Those of text are found between letters and digits, too; numbers as words of their own.
         """
+        text = text.casefold()
         words = {*re.findall(r"\w+", text)}
         named = [
             value for value in self._values

@@ -294,13 +294,15 @@ def test_categories_are_in_no_order_of_appearance(ordered, arranged, here):
     places = np.sort(places) if arranged == "sorted" else places[::-1]
     column = pa.DictionaryArray.from_arrays(pa.array(places, pa.int8()), names, ordered=ordered)
     ill = pa.array(["ny"[i % 3 > 1] for i in range(60)])
+    texts = {"levels": "low, high", "by": "us", "first": "LOW, High"}
     lists = {"_PL_ENUM_VALUES2": "3;low4;high", "unit": "a level", "codes": '["low", "high"]'}
     fields = [pa.field("sex", column.type, metadata=lists), pa.field("ill", pa.string())]
-    table = pa.table([column, ill], schema=pa.schema(fields, {"levels": "low, high", "by": "us"}))
+    table = pa.table([column, ill], schema=pa.schema(fields, texts))
     pq.write_table(table, "t.parquet", compression="none")
     text = say("release", "t.parquet", *SEX, "--out", "o.parquet").out
     assert (
-        "metadata that name values of the key are left out: _PL_ENUM_VALUES2, codes, levels" in text
+        "metadata that name values of the key are left out: "
+        "_PL_ENUM_VALUES2, codes, levels, first" in text
     )
     schema = pq.read_schema("o.parquet")
     assert (schema.field("sex").metadata, schema.metadata) == (
