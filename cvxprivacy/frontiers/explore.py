@@ -15,7 +15,6 @@ import sys
 import time
 from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import closing
-from pathlib import Path
 from typing import Any, Protocol
 
 from joblib import Parallel, delayed
@@ -174,7 +173,8 @@ class Checkpoint:
             raise InputError("checkpoint", problem, "pass a file in a folder that exists") from None
         try:
             self._resume(self._handle, {"schema": SCHEMA, "problems": list(digests)})
-            Path(self._path).chmod(0o600)  # it may have stood there, empty and open to all
+            if hasattr(os, "fchmod"):  # Windows before 3.13 has none, and no such permissions
+                os.fchmod(self._handle, 0o600)  # it may have stood there, empty and open to all
         except BaseException:
             self.close()
             raise
