@@ -20,6 +20,7 @@ from typing import IO, Any
 from cvxprivacy.cli.framed import NAMES, Progress, ending_of, format_of
 from cvxprivacy.cli.memory_table import MemoryTable, plain
 from cvxprivacy.cli.number_formats import NumberFormat, number_format
+from cvxprivacy.cli.storage_types import stored_as
 from cvxprivacy.errors import InputError
 from cvxprivacy.extras import pd, required
 from cvxprivacy.files import is_device, reachable
@@ -31,7 +32,6 @@ _READERS = {
     ".sav": "read_sav", ".zsav": "read_sav", ".dta": "read_dta", ".sas7bdat": "read_sas7bdat",
     ".xpt": "read_xport",
 }  # fmt: skip
-_NARROW = ("int8", "int16", "float")  # of Stata, which pyreadstat reads and does not write
 _RELEASES = {b"117": 13, b"118": 14, b"119": 15, b"\x73": 12, b"\x72": 10, b"\x71": 8}
 
 
@@ -75,6 +75,7 @@ class StatisticalTable(MemoryTable):
         }
         super().__init__(path, cells, options, out=out, written=written)
         self.declared: dict[str, dict[Any, int]] = {}
+        self.wider: list[str] = []
 
     def reading(self, names: Sequence[str], frame: Any) -> dict[str, Any]:
         """Return how these columns were read, to read another table likewise."""
@@ -213,10 +214,9 @@ class StatisticalTable(MemoryTable):
             notes.append(f"now text, without labels of values: {texts}")
         if self.format == "spss" and self.meta.notes:
             notes.append("its notes are copied as they are: read what they tell")
-        kinds = self.meta.readstat_variable_types.items()
-        wider = [n for n, kind in kinds if kind in _NARROW and n in data and n not in changed]
-        if self.format == "stata" and wider:
-            notes.append(f"stored as long or double, not as byte, int or float: {', '.join(wider)}")
+        if self.wider:
+            listed = ", ".join(self.wider)
+            notes.append(f"stored as long or double, as what is released needs it: {listed}")
         lost = [("multiple response sets", self.meta.mr_sets)]
         lost += [("notes", self.meta.notes if self.format != "spss" else [])]
         return notes + [f"the {what} are not kept" for what, there in lost if there]
@@ -241,7 +241,20 @@ class StatisticalTable(MemoryTable):
         except Exception as error:  # the library has its own
             reason = f"{type(error).__name__}: {error}".splitlines()[0]
             raise self._unfaithful(f"cannot be written ({reason})") from None
+        if self.format == "stata":
+            self._store(path, data)
         self._see_that_it_reads(path, ending, data, metadata)
+
+    def _store(self, path: str, data: Any) -> None:
+        """Store numbers as the original does, where these types hold what is released."""
+        kinds = self.meta.readstat_variable_types
+        with Path(path).open("r+b") as file:
+            content, stored = stored_as(file.read(), [kinds[name] for name in data.columns])
+            file.seek(0)
+            file.write(content)
+            file.truncate()
+        pairs = zip(data.columns, stored, strict=True)
+        self.wider = [n for n, kind in pairs if kind in ("int32", "double") and kind != kinds[n]]
 
     def _forget(self, name: str, metadata: dict[str, dict[str, Any]], there: set[Any]) -> None:
         """Leave out what a released column has of the original alone.

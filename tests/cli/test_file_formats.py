@@ -9,10 +9,12 @@ from contextlib import chdir
 from datetime import date
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy.cli.storage_types import stored_as
 from cvxprivacy.cli.table_files import open_table
 from tests.cli.runner import loaded, people, refused, report, rows, say, write
 
@@ -425,7 +427,7 @@ def test_what_stata_cannot_hold_is_refused_before_any_work(here, monkeypatch):
 
 
 def test_numbers_of_stata_are_whole_where_they_can_be(here):
-    """As pyreadstat writes no byte, int or float, that is said; noise makes numbers of them."""
+    """Storage types stay; noise makes numbers of them, which is said."""
     frame = pd.DataFrame(
         {"age": [20, 31, 44, 58] * 10, "dose": [0.5, 2] * 20, "w": [1, 2, 4, 3] * 10}
     )
@@ -433,12 +435,36 @@ def test_numbers_of_stata_are_whole_where_they_can_be(here):
     narrow.to_stata("f.dta", write_index=False)
     ask = ("release", "f.dta", "--sensitive", "w", "--key", "age", "--seed", 1)
     text = say(*ask, "--budget", 0.1, "--no-untouched", "--out", "o.dta", code=None).out
-    assert "stored as long or double, not as byte, int or float: age, dose, w" in text
-    assert pd.read_stata("o.dta").dtypes.astype(str).to_dict() == {
-        "age": "int32", "dose": "float64", "w": "int32",
-    }  # fmt: skip
-    say(*ask, "--noise", "--budget", 0.3, "--out", "n.dta", code=None)
+    assert "stored as" not in text
+    assert pd.read_stata("o.dta").dtypes.to_dict() == narrow.dtypes.to_dict()
+    text = say(*ask, "--noise", "--budget", 0.3, "--out", "n.dta", code=None).out
+    assert "stored as long or double, as what is released needs it: age" in text
     noisy = pd.read_stata("n.dta")
     assert noisy["age"].dtype == "float64"
     assert (noisy["age"] != frame["age"]).all()
     assert noisy["w"].tolist() == frame["w"].tolist()
+
+
+@pytest.mark.parametrize("version", [8, 10, 12, 13, 14, 15])
+def test_storage_types_of_stata_hold_numbers_and_missing_values(version, here):
+    """In each format, read by pandas: all values and letters stay, and no type is too narrow."""
+    pyreadstat = pytest.importorskip("pyreadstat", reason=WHY)
+    ends = {"int8": (-127, 100), "int16": (-32_767, 32_740), "int32": (-(2**31) + 1, 2**31 - 28)}
+    columns = {f"of_{n}": [*map(float, of), 0.0, None, "a", "z"] for n, of in ends.items()}
+    single = [float(np.float32(v)) for v in (0.1, -1.7e38, 1e-30)]
+    columns |= {"single": [*single, None, "a", "z"], "text": ["ü", "", *"bcde"]}
+    columns |= {"wide": [0.1, 2.0, 3.0, None, "a", "z"], "large": [101.0, 2.0, 3.0, None, "a", "z"]}
+    data = pd.DataFrame(columns, dtype=object)
+    letters = {name: ["a", "z"] for name in columns if name != "text"}
+    pyreadstat.write_dta(data, "t.dta", version=version, missing_user_values=letters)
+    kinds = ["int8", "int16", "int32", "float", "string", "float", "int8"]
+    content, stored = stored_as(Path("t.dta").read_bytes(), kinds)
+    Path("n.dta").write_bytes(content)
+    before, after = (
+        pd.read_stata(name, convert_missing=True).map(lambda v: getattr(v, "string", v))
+        for name in ("t.dta", "n.dta")
+    )
+    assert before.to_numpy().tolist() == after.to_numpy().tolist()
+    assert stored == [*kinds[:4], stored[4], "double", "double"]
+    assert len(content) < Path("t.dta").stat().st_size
+    assert stored_as(content, kinds)[0] == content
