@@ -28,6 +28,7 @@ from cvxprivacy.leakage import Maximal
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.programs.alphabet import Alphabet
+from cvxprivacy.programs.expression import Expression
 from cvxprivacy.programs.lettering import Lettering
 from cvxprivacy.programs.letters import Earlier
 from cvxprivacy.programs.notation import tex
@@ -39,6 +40,10 @@ from cvxprivacy_verifier.balls import PRECISION, ball
 
 __all__ = ["LocalPrivacy", "generating_pairs"]
 
+# Of a mass: what is rounded of all by 2⁻⁵² is no longer little beside it.  With letters of 1e-13 a
+# rule of maxima was certified as fast as ever, with 1e-14 it was loose, and below it had no proof
+_RARE = 2.0**-44
+_FEW = 4_000  # pairs of inputs, for each earlier letter, stated one by one: 44 inputs took 40 s
 _DRAWS = 2.0**52  # a draw has probabilities of whole numbers over it
 
 
@@ -177,7 +182,7 @@ class LocalPrivacy(Criterion):
         least = super().tightest(laws) or 0.0
         for chances in earlier:
             low, high = chances.min(axis=0), chances.max(axis=0)
-            ratio = max(math.log(b / a) if a else math.inf for a, b in zip(low, high, strict=True))
+            ratio = max(_log(b / a) if a else math.inf for a, b in zip(low, high, strict=True))
             least = max(least, ratio * (1 + 1e-12))
         return least
 
@@ -225,18 +230,36 @@ class LocalPrivacy(Criterion):
                 earlier, [(*p, z, d) for p, d in pairs.items() for z in earlier.z]
             )
             bounds = _with_earlier(earlier, pairs)
+        return self._rows(release, bounds)
+
+    def _rows(
+        self, release: Alphabet, bounds: Mapping[tuple[int, int], tuple[Fraction, Fraction]]
+    ) -> dict[str, Rule]:
+        """Return p(x̂ | i) ≤ e^εm share p(x̂ | j) of pairs, by how far they are apart, and shares."""
         rules: dict[str, Rule] = {}
         for (i, j), (distance, share) in bounds.items():
             if distance:
-                exponent = self.epsilon * distance
-                pair = {i: Scalar(1), j: -(exponent.exp() * share)}
-                if exponent > EXPONENT:  # whose power is no float, but that of −ε m
-                    pair = {i: (-exponent).exp(), j: Scalar(-1) * share}
-                rules[f"{i}/{j}"] = release.moved(pair).each() <= 0
+                rules[f"{i}/{j}"] = self._row(release, (i, j), distance, share).each() <= 0
             else:  # whatever ε is
                 same = release.moved({i: Scalar(1), j: Scalar(-1)}).each()
                 rules[f"{i}={j}"] = same == 0 * self.epsilon
         return rules
+
+    def _row(
+        self, release: Alphabet, pair: tuple[int, int], distance: Fraction, share: Fraction
+    ) -> Expression:
+        """Return p(x̂ | i) − e^εm share p(x̂ | j), divided by what no float holds, if that is so."""
+        (i, j), power, most = pair, self.epsilon * distance, max(share, Fraction(1))
+        moving, signed, by, other = j, power, -share, {i: Scalar(1)}
+        if power > EXPONENT - _log(max(share / release.masses[j], Fraction(1))):
+            moving, signed, by, other = i, -power, 1 / most, {j: Scalar(-share / most)}
+        factor, mass = signed.exp() * by, release.masses[moving]
+        if mass > _RARE or power > EXPONENT:
+            return release.moved({**other, moving: factor})
+        # what e^εm is off is multiplied by the mass of all letters, and weighs most of a rare one's
+        middle, off = _power(signed, -math.floor(_log(mass) / math.log(2)))
+        row = release.moved({**other, moving: Scalar(middle * by, factor.slopes)})
+        return replace(row, cost_radius=off * abs(by) / mass)
 
     def row_bounds(
         self, release: Alphabet, x: int, rows: Mapping[int, FloatArray]
@@ -251,7 +274,10 @@ class LocalPrivacy(Criterion):
             return None
         k = np.rint(np.array(list(rows.values())) * _DRAWS)
         exponents = (float(self.epsilon) * floats(self.metric[x, list(rows)]))[:, None]
-        off = np.where(exponents > 0, (4 + exponents) * 2.0**-52, 0.0)  # of e to a float's power
+        # ε, m and their product are rounded by 2⁻⁵³ each, which moves e to that power by 1.5 times
+        # the exponent, in 2⁻⁵²; exp by 1, and by ½ each its product with k, 1 + off, and theirs.
+        # Where shrunk has lost digits, or all, it allows all but 0, as the powers themselves do
+        off = np.where(exponents > 0, (4 + 2 * exponents) * 2.0**-52, 0.0)
         shrunk = np.exp(-exponents)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             least = (k * shrunk * (1 + off)).max(axis=0)
@@ -262,15 +288,21 @@ class LocalPrivacy(Criterion):
         return lower / _DRAWS, np.minimum(upper / _DRAWS, 1.0)
 
     def _together(self, release: Alphabet, earlier: Earlier) -> Mapping[str, Rule]:
-        """Return max_s p(z | s) p(x̂ | s, z) ≤ e^ε p(z | s') p(x̂ | s', z) for each s' and z."""
+        """Return max_s p(z | s) p(x̂ | s, z) ≤ e^ε p(z | s') p(x̂ | s', z) for each s' and z.
+
+        Or that of each s by itself, of few where something is rare.
+        """
         ends = [(int(p.argmax()), int(p.argmin()), z) for z, p in enumerate(earlier.chance.T)]
         self._refuse_exceeded(earlier, [(*end, Fraction(1)) for end in ends])
+        if (bounds := _of_rare(release, earlier)) is not None:
+            return self._rows(release, bounds)
         factor, rules = self.epsilon.exp() * release.law_rounding, dict[str, Rule]()
         for z, observer in enumerate(release.observers):
             greatest = release.leaked(Maximal(), "S", observer).each()
             least: dict[int, Fraction] = {}
             for s, p in zip(earlier.letter[:, z].tolist(), earlier.chance[:, z], strict=True):
                 least[s] = min(least.get(s, p), p)
+            least.pop(-1, None)  # of what has no mass in floats, and no row
             for s, p in least.items():
                 rules[f"{s}|{observer.name}"] = greatest <= release.moved({s: factor * p}).each()
         return rules
@@ -286,16 +318,17 @@ class LocalPrivacy(Criterion):
         for i, j, z, distance in places:
             p, q = earlier.chance[i, z], earlier.chance[j, z]
             if p > q and not (q and within(p / q, epsilon * distance)):
-                alone = math.log(p / q) / float(distance) if q and distance else math.inf
+                alone = _log(p / q) / float(distance) if q and distance else math.inf
                 exceeded.append((alone, i, j, z))
         if not exceeded:
             return
         alone, i, j, z = max(exceeded)
-        p, q = (float(earlier.chance[s, z]) for s in (i, j))
+        chances = (earlier.chance[s, z] for s in (i, j))
+        p, q = (f"e^{_log(c):.4g}" if c and not float(c) else f"{float(c):.4g}" for c in chances)
         problem = (
             f"{self.epsilon.near:g} is below the {alone:.4g} of the earlier releases alone, in "
-            f"which {earlier.labels[i]!r} became {earlier.outputs[z]!r} with probability {p:.4g} "
-            f"and {earlier.labels[j]!r} with {q:.4g}"
+            f"which {earlier.labels[i]!r} became {earlier.outputs[z]!r} with probability {p} "
+            f"and {earlier.labels[j]!r} with {q}"
         )
         remedy = f"pass at least {upwards(alone * (1 + 1e-15))}"
         if math.isinf(alone):
@@ -331,13 +364,40 @@ class LocalPrivacy(Criterion):
         return rules
 
 
-def _power(exponent: Scalar) -> tuple[Fraction, Fraction]:
-    """Return e to a power as a rational, and how far that may be off: far below 1, and every δ."""
+def _log(ratio: Fraction) -> float:
+    """Return log r for r > 0, to a float's digits, also where r is no float, or next to 1."""
+    if ratio < 1:
+        return -_log(1 / ratio)
+    with ctx.workprec(PRECISION):
+        return float(ball(ratio - 1).log1p().mid())
+
+
+def _power(exponent: Scalar, more: int = 0) -> tuple[Fraction, Fraction]:
+    """Return e to a power as a rational, and how far that may be off: far below 1, and every δ.
+
+    By 2^−more of what it would be.
+    """
     ratio = Fraction(*exponent.as_integer_ratio())
-    with ctx.workprec(PRECISION + 2 * int(ratio)):
+    with ctx.workprec(PRECISION + 2 * abs(int(ratio)) + more):
         power = ball(ratio).exp()
     middle, off = (end.fmpq() for end in (power.mid(), power.rad()))
     return Fraction(int(middle.p), int(middle.q)), Fraction(int(off.p), int(off.q))
+
+
+def _of_rare(
+    release: Alphabet, earlier: Earlier
+) -> dict[tuple[int, int], tuple[Fraction, Fraction]] | None:
+    """Return the bounds of each pair, if few, where letters are so rare that a maximum drowns.
+
+    In the rounding of the law, that is: rows of pairs are of the earlier channels exactly.
+    """
+    masses = [*release.masses, *earlier.chance[earlier.chance > 0]]
+    size = len(earlier.labels)
+    if min(masses) > _RARE or size**2 * len(earlier.z) > _FEW:
+        return None
+    return _with_earlier(
+        earlier, dict.fromkeys(itertools.permutations(range(size), 2), Fraction(1))
+    )
 
 
 def _with_earlier(
@@ -349,6 +409,8 @@ def _with_earlier(
         for z in earlier.z:
             if earlier.chance[i, z]:
                 letters = int(earlier.letter[i, z]), int(earlier.letter[j, z])
+                if letters[0] == letters[1] or -1 in letters:  # of one row, or of one without mass
+                    continue
                 share = earlier.chance[j, z] / earlier.chance[i, z]
                 bounds[letters] = distance, min(share, bounds.get(letters, (distance, share))[1])
     return bounds

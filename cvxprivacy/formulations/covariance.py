@@ -280,6 +280,8 @@ class CovarianceProblem(Problem[GaussianSolution]):
     def _in_cvxpy(self) -> Any:
         from cvxprivacy.solvers.conic.paper_covariance import paper_program
 
+        # Σ by its size alone, which is meant: what is made of a problem keeps what V is, and only
+        # moves numbers, so that a constraint stated in one's Σ is of any other's as well
         return paper_program(self.program, partial(self._shared.one, self.program.n))
 
     def _covered(self, name: str, constraint: Any) -> Criterion:

@@ -42,9 +42,8 @@ class Variables:
 
     def one(self, of: Any, make: Callable[[], Any]) -> Any:
         """Return the variable of some letters, made when it is first asked for."""
-        if of not in self._made:
-            self._made[of] = make()
-        return self._made[of]
+        # of two threads that make it at once both get the one that is kept
+        return self._made[of] if of in self._made else self._made.setdefault(of, make())
 
 
 class Restatable(Frozen):

@@ -43,9 +43,18 @@ def symmetric(values: Any, argument: str, remedy: str) -> fmpq_mat:
 
 
 def proved(matrix: fmpq_mat, argument: str, remedy: str) -> bool:
-    """Tell whether a matrix is positive definite rather than semidefinite; refuse any other."""
+    """Tell whether a matrix is positive definite rather than semidefinite; refuse any other.
+
+    One of which it is undecided, too, as it may be of very many numbers, or very long ones.
+    """
     if (side := sign(matrix)) in (0, 1):
         return side == 1
+    if side is None:
+        problem = (
+            "undecided: a pivot cannot be told from 0, and its determinant takes too long; it can "
+            f"be told of one that is semidefinite with its diagonal times {1 + 2.0**-50!r}"
+        )
+        raise InputError(argument, problem, remedy)
     least, factor = _lacking(matrix)
     problem = f"indefinite: the least eigenvalue of its correlations is {least:.3g}"
     if factor is not None:
@@ -56,7 +65,8 @@ def proved(matrix: fmpq_mat, argument: str, remedy: str) -> bool:
 def _lacking(matrix: fmpq_mat) -> tuple[float, float | None]:
     """Return the least eigenvalue of the correlations, and what the diagonal lacks a factor of.
 
-    Where floats cannot tell it from 0, it is known to a factor of two.
+    Where floats cannot tell it from 0, it is known to a factor of two: what is undecided counts as
+    too little, as a diagonal that is lifted by more is proved to be enough.
     """
     size = matrix.nrows()
     diagonal = [matrix[i, i] for i in range(size)]
@@ -70,7 +80,7 @@ def _lacking(matrix: fmpq_mat) -> tuple[float, float | None]:
         low, high = -1074, -39  # 2^low is too little, 2^high enough
         while high - low > 1:
             middle = (low + high) // 2
-            enough = sign(_lifted(matrix, Fraction(2) ** middle)) != -1
+            enough = sign(_lifted(matrix, Fraction(2) ** middle), patient=False) in (0, 1)
             low, high = (low, middle) if enough else (middle, high)
         least = -(2.0**high)
     return least, 1 + max(-2 * least, 2.0**-50)

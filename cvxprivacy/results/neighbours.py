@@ -27,8 +27,8 @@ from cvxprivacy.solvers.interior.method import foreign_measures
 from cvxprivacy.solvers.presolve import zero_multipliers
 
 __all__ = [
-    *("is_edge", "is_least", "near_channels", "rescored", "roomier", "solved", "solved_nearby"),
-    "trivial",
+    *("is_edge", "is_least", "near_channels", "rescored"),
+    *("roomier", "solved", "solved_nearby", "trivial"),
 ]
 
 MANY = 20_000  # entries, beyond which no proof is made again for a price

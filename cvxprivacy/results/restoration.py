@@ -53,7 +53,12 @@ def restored_rows(
     least, most = (extreme(axis=0) for extreme in (channel.min, channel.max))
     if is_sparse(channel):
         least, most = (extreme.toarray().ravel() for extreme in (least, most))
-    ratios = [float(a.bound) for a in program.auxiliaries.values() if a.kind == "ratio"]
+    # without what a bound may be off, or a product with it is rounded: a row kept at 1 is the same
+    ratios = [
+        max(1.0, (float(a.bound) - float(a.radius)) * (1 - 2.0**-51))
+        for a in program.auxiliaries.values()
+        if a.kind == "ratio"
+    ]
     totals = [float(a.bound) for a in program.auxiliaries.values() if a.kind == "maximum"]
     bounded = program.lower is not None or program.upper is not None
     identical = bounded and not program.auxiliaries and alphabet.strategies is None
@@ -65,8 +70,11 @@ def restored_rows(
         if (entries := entries_of(places[x], present)) is not None:
             lower, upper = entries
             if ratios:
-                lower = np.maximum(lower, most / min(ratios))
-                upper = np.minimum(upper, least * min(ratios))
+                # in whole draws, which _drawable moves no further out
+                fewest = np.ceil(most / min(ratios) * DENOMINATOR)
+                largest = np.floor(np.minimum(least * min(ratios), 1.0) * DENOMINATOR)
+                lower = np.maximum(lower, fewest / DENOMINATOR)
+                upper = np.minimum(upper, largest / DENOMINATOR)
             row = _nearest(marginal / marginal.sum(), lower, upper, most)
             if identical and x in alphabet.outputs:
                 same = np.array([y == x for y in alphabet.outputs], float)
@@ -117,7 +125,11 @@ def _nearest(
 
 
 def _drawable(row: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray | None:
-    """Return a law of whole numbers over 2⁵², which it is drawn by, within bounds, if one is."""
+    """Return a law of whole numbers over 2⁵², which it is drawn by, within bounds.
+
+    If none is, one that leaves them by less than a draw, and None if there is none either: bounds
+    that are kept in any case are whole draws.
+    """
     scaled_lower, scaled_upper = lower * DENOMINATOR, upper * DENOMINATOR
     low, high = np.ceil(scaled_lower - _SLACK), np.floor(scaled_upper + _SLACK)
     if low.sum() > DENOMINATOR or high.sum() < DENOMINATOR:  # a third is no multiple of 2⁻⁵²

@@ -458,7 +458,7 @@ def _weighable(aux: Auxiliary, program: ChannelProgram) -> tuple[Auxiliary, floa
     if isinstance(aux, Excess):
         j = aux.pair[1] if aux.pair else None
         factor = 0.0 if j is None else -float(aux.share[j]) * float(program.mass[j])
-    if factor <= _FACTOR:
+    if factor <= _FACTOR * (1 + 1e-9):  # as one that was reduced is, but for its rounding
         return aux, 1.0
     share = _FACTOR / factor
     if not isinstance(aux, Excess):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ from hypothesis import given, settings, strategies as st
 from scipy.optimize import linprog
 
 import cvxprivacy as cpv
+from cvxprivacy.criteria.decisions import within
 from cvxprivacy.criteria.local_privacy import generating_pairs
+from cvxprivacy.solvers.channel import _weighable
 from tests import referee
 from tests.refusals import refused
 
@@ -319,6 +322,28 @@ def test_a_rule_that_hardly_forbids_anything_costs_no_proof():
         assert solution.lower <= free.upper
         assert free.lower <= solution.upper
         assert solution.prices["budget"] == pytest.approx(free.prices["budget"], rel=1e-6)
+
+
+def test_a_row_without_mass_keeps_the_metric_rule_of_numbers_that_floats_round():
+    """ε and m are each rounded upwards, and so is their product: by 24 units of e^−16 in all."""
+    near = 1 + 47453135 * 2.0**-52
+    below = Fraction(near) - Fraction(499, 1000) / 2**52
+    rule = cpv.LocalPrivacy(below, metric=np.array([[0, 16 * below], [16 * below, 0]]))
+    assert float(rule.epsilon) == near
+    k = 4185673581583421
+    lower, _ = rule.row_bounds(None, 0, {1: np.array([k * 2.0**-52])})
+    assert not within(Fraction(k, 471035349), 16 * below**2)
+    assert lower[0] == 471035350 * 2.0**-52
+
+
+def test_a_factor_is_made_smaller_once():
+    source = cpv.DiscreteSource.identical([0.08, 0.92])
+    rule = cpv.LocalPrivacy(40, delta=0.1)
+    program = cpv.MinimumDistortion(source, cpv.hamming(2), [rule]).program
+    for auxiliary in program.auxiliaries.values():
+        smaller, share = _weighable(auxiliary, program)
+        assert share < 1e-5
+        assert _weighable(smaller, program) == (smaller, 1.0)
 
 
 def test_entries_that_are_all_but_nought_stay_above_it_in_rows_without_mass():

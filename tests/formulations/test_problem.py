@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy.formulations.problem import Variables
 from tests.frontiers.instances import D5, counted
 from tests.refusals import refused
 
@@ -33,6 +34,17 @@ def test_a_problem_is_made_again_at_other_numbers():
     assert many.at(**{"budget[b]": 0.2}).budget == {"a": 0.3, "b": 0.2}
     curve = cpv.frontier(many, "budget[a]", between=(0.1, None), tol=0.05)
     assert curve.complete
+
+
+def test_a_variable_that_two_threads_make_at_once_is_one():
+    variables, made = Variables(), []
+
+    def slowly():
+        made.append(variables.one("Q", object))  # another thread's, before this one is kept
+        return object()
+
+    assert variables.one("Q", slowly) is made[0]
+    assert variables.one("Q", object) is made[0]
 
 
 class Both(cpv.Criterion):

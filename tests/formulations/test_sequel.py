@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+from fractions import Fraction
 from functools import partial
 
 import cvxpy as cp
@@ -10,6 +13,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import cvxprivacy as cpv
+from cvxprivacy.criteria import local_privacy
+from cvxprivacy.criteria.decisions import within
 from cvxprivacy.formulations.sequel import after_releases
 from cvxprivacy.programs.parameter import Scalar
 from tests import referee
@@ -176,6 +181,108 @@ def test_local_privacy_that_the_earlier_release_exceeds_is_refused():
     sure = cpv.Channel([[1.0, 0.0], [0.5, 0.5]], inputs=[0, 1], outputs="ab")
     refused(lambda: least(cpv.LocalPrivacy(9), after=sure), "epsilon", "became 'b'")
     assert cpv.LocalPrivacy(1).tightest([after_releases(BIT, flipped(0.01))]) >= np.log(99)
+
+
+def rarely(*chances):
+    """Return a channel that releases "a" with these probabilities, else "b"."""
+    rows = [[p, 1 - p] for p in chances]
+    return cpv.Channel(rows, inputs=[*range(len(rows))], outputs="ab")
+
+
+def exactly(channel):
+    rows = [[Fraction(p) for p in row] for row in channel.matrix.tolist()]
+    return dict(zip(channel.inputs, [[p / sum(row) for p in row] for row in rows], strict=True))
+
+
+def within_all_releases(first, last, epsilon):
+    """Tell, of fractions, whether p(z | s) p(y | s, z) ≤ e^ε p(z | s') p(y | s', z) everywhere."""
+    before, after = exactly(first), exactly(last)
+    both = {
+        x: [p * q for z, p in zip("ab", law, strict=True) for q in after.get((x, z)) or after[x]]
+        for x, law in before.items()
+    }
+    return all(
+        within(p / q, Fraction(epsilon))
+        for a, b in itertools.permutations(both.values(), 2)
+        for p, q in zip(a, b, strict=True)
+    )
+
+
+@pytest.mark.parametrize("remember", [True, False])
+@pytest.mark.parametrize("of_a_metric", [True, False])
+@pytest.mark.parametrize(
+    ("chances", "epsilons"),
+    [
+        ((1e-200, 0.5), (461, 500, 690, 699)),
+        ((1e-200, 2e-200), (5, 100, 300, 690, 699)),
+        ((1e-17, 1e-17, 0.1), (100, 300, 500)),
+    ],
+)
+def test_what_hardly_any_record_released_before_keeps_no_bound_from_proof(
+    chances, epsilons, of_a_metric, remember
+):
+    first, size = rarely(*chances), len(chances)
+    source = cpv.DiscreteSource.identical([0.5, 0.5] if size == 2 else [0.3, 0.3, 0.4])
+    for epsilon in epsilons:
+        rule = cpv.LocalPrivacy(epsilon, metric=1 - np.eye(size) if of_a_metric else None)
+        options = {"after": first, "remember": remember}
+        solution = cpv.MinimumDistortion(source, cpv.hamming(size), [rule], **options).solve()
+        assert solution.status == "certified"
+        assert solution.certificate.verify()
+        assert within_all_releases(first, solution.channel, epsilon)
+
+
+@pytest.mark.parametrize("remember", [True, False])
+def test_rows_of_pairs_after_rare_letters_are_the_rule_of_all(remember, monkeypatch):
+    """A letter that is no rarer under one input than the other tells nothing, however rare."""
+    kinds = [{"after": rarely(p, 2 * p), "remember": remember} for p in (1e-200, 1e-3)]
+    values = [least(cpv.LocalPrivacy(2), **kind) for kind in kinds]
+    assert values[0].prices["local_privacy"] < -0.05
+    for kind, solution in zip(kinds, values, strict=True):
+        low, high = (least(cpv.LocalPrivacy(2 + side), **kind) for side in (-1e-4, 1e-4))
+        slope = (high.value - low.value) / 2e-4
+        assert solution.prices["local_privacy"] == pytest.approx(slope, abs=1e-5)
+    for rare in (0.0, 1.0):
+        monkeypatch.setattr(local_privacy, "_RARE", rare)
+        assert least(cpv.LocalPrivacy(2), **kinds[1]).value == pytest.approx(
+            values[1].value, abs=1e-9
+        )
+
+
+@pytest.mark.parametrize("few", [0, 4_000])
+def test_no_rule_is_of_the_row_of_what_has_no_mass_in_floats(few, monkeypatch):
+    monkeypatch.setattr(local_privacy, "_FEW", few)
+    first = rarely(1e-150, 1e-165)  # twice, 1e-300 and 1e-330
+    options = {"after": [first, first], "remember": True}
+    for metric in (None, [[0, 1], [1, 0]]):
+        rule = cpv.LocalPrivacy(100, metric=metric)
+        problem = cpv.MinimumDistortion(BIT, cpv.hamming(2), [rule], **options)
+        assert problem.program.n == 7
+        assert not any("-1" in name for name in problem.program.constraints)
+
+
+def test_earlier_releases_may_exceed_any_float_and_are_refused_by_its_logarithm():
+    first = rarely(1e-200, 0.5)
+    alone = 2 * (math.log(0.5) + 200 * math.log(10))
+    assert cpv.LocalPrivacy(1).tightest([after_releases(BIT, [first, first])]) == pytest.approx(
+        alone, rel=1e-9
+    )
+    for metric, remember in itertools.product((None, [[0, 1], [1, 0]]), (True, False)):
+        asked = {"after": [first, first], "remember": remember}
+        rule = cpv.LocalPrivacy(690, metric=metric)
+        refused(partial(least, rule, **asked), "epsilon", "919.6", "e^-921")
+
+
+def test_a_logarithm_of_a_ratio_is_known_to_a_float_wherever_that_is():
+    for ratio, expected in (
+        (Fraction(10) ** 400, 400 * math.log(10)),
+        (Fraction(1, 10**400), -400 * math.log(10)),
+        (1 + Fraction(1, 10**60), 1e-60),
+        (1 - Fraction(1, 10**60), -1e-60),
+        (Fraction(1), 0.0),
+        (Fraction(3), math.log(3)),
+    ):
+        assert local_privacy._log(ratio) == pytest.approx(expected, rel=1e-15)
 
 
 def test_an_input_of_local_privacy_is_all_that_any_release_saw():

@@ -16,6 +16,7 @@ import pytest
 
 import cvxprivacy as cpv
 from cvxprivacy.model.matrices import rationals
+from cvxprivacy_verifier import matrices as verified
 from cvxprivacy_verifier.covariance_proof import semidefinite
 from tests.formulations.gaussian import LN2, Q, S, check
 from tests.refusals import UNSAID, refused
@@ -365,6 +366,19 @@ def test_a_grid_may_have_points_of_z() -> None:
             law.discretise(9, z_points=wrong)  # type: ignore[arg-type]
     with pytest.raises(cpv.InputError, match="Z"):
         S.scalar(0.5).discretise(9, z_points=3)
+
+
+def test_a_covariance_of_which_it_is_undecided_is_refused_as_that(monkeypatch: Any) -> None:
+    monkeypatch.setattr(verified, "PATIENT", 1)
+    law = [[1, 1], [1, 1]]
+    error = refused(lambda: S(law, sensitive=[0], key=[1]), "covariance", "undecided")
+    assert "indefinite" not in str(error)
+    factor = float(str(error).split("diagonal times ")[1].split(";")[0])
+    assert S([[factor, 1], [1, factor]], sensitive=[0], key=[1]).w == (0,)
+    # how far one is from semidefinite takes no determinant that patience alone would compute
+    over = Fraction(1, 10**30)
+    law = [[1, 1 + over], [1 + over, 1]]
+    refused(lambda: S(law, sensitive=[0], key=[1]), "covariance", "indefinite")
 
 
 def test_correlated_variables_that_balls_of_few_bits_cannot_decide_are_definite() -> None:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
+from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.optimize import linprog
 
 import cvxprivacy as cpv
+from cvxprivacy.criteria.decisions import within
+from cvxprivacy.programs.parameter import Scalar
+from cvxprivacy.programs.side_conditions import Auxiliary
 from cvxprivacy.results import restoration
 from tests.engines import KINDS, made
 from tests.lengths import some_at_length
@@ -211,3 +217,29 @@ def test_floors_of_thirds_that_leave_no_room_leave_a_row():
         row = restoration._nearest(np.full(5, 0.2), lower, lower.copy(), np.ones(5))
         assert row.sum() == 1
         assert np.abs(row - lower).max() <= 2.0**-51
+
+
+def test_a_row_that_bounds_hold_at_an_end_keeps_the_ratio_exactly():
+    """2832724801703289 draws over e^1.067… are 973697198722752 and a part, which floats lose."""
+    epsilon, most, others = 1.0678939838334494, 2832724801703289, (2**52 - 2832724801703289) // 2
+    ratio = Auxiliary.of("ratio", Scalar(epsilon).exp())
+    first = np.array([most, others, 2**52 - most - others]) / 2**52
+    upper = np.array([973697198722752 / 2**52, 1.0, 1.0])
+    program = SimpleNamespace(mass=np.ones(1), auxiliaries={"": ratio}, lower=None, upper=None)
+    alphabet = SimpleNamespace(
+        n=1, m=3, strategies=None, x_of=np.array([0]), source=SimpleNamespace(x=[0, 1])
+    )
+    (row,) = restoration.restored_rows(
+        program, alphabet, first[None], [1], lambda *_: (0 * upper, upper)
+    )
+    assert row[0] <= upper[0] + 2.0**-52
+    for a, b in itertools.permutations((first, row)):
+        ratios = [Fraction(p) / Fraction(q) for p, q in zip(a.tolist(), b.tolist(), strict=True)]
+        assert all(within(ratio, Fraction(epsilon)) for ratio in ratios)
+
+
+def test_a_row_that_no_draws_keep_within_its_bounds_leaves_them_by_less_than_one():
+    third = np.full(3, 1 / 3)
+    row = restoration._drawable(third, third, third)
+    assert row.sum() == 1
+    assert 0 < abs(row - third).max() < 2.0**-52

@@ -1033,13 +1033,24 @@ def test_matrices_that_are_semidefinite_and_not_by_nothing(monkeypatch: Any) -> 
     assert semidefinite(arb_like(fmpq_mat([[2, 1], [1, 2]])))
     singular = fmpq_mat([[1, 2], [2, 4]])
     monkeypatch.setattr(matrices, "BURDEN", 2**4 * 4)
-    assert matrices._burden(singular) == 2**4 * (3 + 1)
-    assert matrices._burden(fmpq_mat([[1, 0], [0, fmpq(1, 16)]])) == 2**4 * (1 + 5)
+    assert matrices._burden(singular, 10**9) == 2**4 * (3 + 1)
+    assert matrices._burden(fmpq_mat([[1, 0], [0, fmpq(1, 16)]]), 10**9) == 2**4 * (1 + 5)
     assert semidefinite(singular)
     monkeypatch.setattr(matrices, "BURDEN", 2**4 * 4 - 1)
     assert semidefinite(singular) is False
     assert matrices.basis(fmpq_mat([[0, 1, 2, 0], [0, 0, 0, 1]])) == [1, 3]
     assert matrices.basis(fmpq_mat([[1, 1, 0], [1, 1, 0], [0, 0, 3]])) == [0, 2]
+
+
+def test_a_sign_is_undecided_where_determinants_are_too_much_work(monkeypatch: Any) -> None:
+    singular, indefinite = fmpq_mat([[1, 2], [2, 4]]), fmpq_mat([[1, 2], [2, 3]])
+    monkeypatch.setattr(matrices, "PATIENT", 2**4 * 4)
+    assert matrices.sign(singular) == 0
+    monkeypatch.setattr(matrices, "PATIENT", 2**4 * 4 - 1)
+    assert matrices.sign(singular) is None
+    assert matrices.sign(indefinite) == -1  # which balls tell
+    with pytest.raises(UnaffordableError, match="undecided"):
+        matrices.definite(singular)
 
 
 def arb_like(matrix: fmpq_mat) -> Any:

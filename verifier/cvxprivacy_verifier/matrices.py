@@ -17,6 +17,7 @@ from flint import arb, arb_mat, fmpq, fmpq_mat
 from .balls import (
     PRECISION,
     Matrix,
+    UnaffordableError,
     UnprovableError,
     exactly,
     total as _sum,
@@ -45,6 +46,9 @@ __all__ = [
 
 LOST = 2  # bits that balls lose with a pivot: up to log₂ 3 where all are correlated
 MOST = 16_384  # bits of balls, beyond which a sign that is not known is not asked further
+# Of a determinant that tells a sign for whom waits: at most 4 s where n = 500 floats are alike, and
+# a minute and a half where numbers have a thousand bits (n = 260)
+PATIENT = 10**13
 SHARP = 2.0**-64  # of a log det in nats: far below every tolerance, and above the balls of 128 bits
 
 
@@ -151,13 +155,13 @@ def semidefinite(matrix: Any) -> bool:
 
 def eliminable(matrix: fmpq_mat) -> bool:
     """Tell whether exact elimination is worth its time."""
-    return _burden(matrix) <= BURDEN
+    return _burden(matrix, BURDEN) <= BURDEN
 
 
-def _burden(matrix: fmpq_mat) -> int:
+def _burden(matrix: fmpq_mat, most: int) -> int:
     """Return the size of the numbers that exact elimination multiplies, times their count.
 
-    Of what is beyond ``BURDEN``, only that it is.
+    Of what is beyond ``most``, only that it is.
     """
     # n³ products, of numbers that grow up to n-fold
     entries, count = [x for row in matrix.tolist() for x in row], matrix.nrows() ** 4
@@ -165,7 +169,7 @@ def _burden(matrix: fmpq_mat) -> int:
     for denominator in (int(x.q) for x in entries):  # elimination has one common denominator
         if common % denominator:
             common = math.lcm(common, denominator)
-            if count * common.bit_length() > BURDEN:
+            if count * common.bit_length() > most:
                 break
     return count * (bits + common.bit_length())
 
@@ -178,22 +182,27 @@ def basis(matrix: fmpq_mat) -> list[int]:
 
 
 def definite(matrix: fmpq_mat) -> bool:
-    """Tell whether a rational symmetric matrix is positive definite."""
-    return sign(matrix) == 1
+    """Tell whether a rational symmetric matrix is positive definite; raise if that is undecided."""
+    if (side := sign(matrix)) is None:
+        size = matrix.nrows()
+        raise UnaffordableError(f"undecided: whether {size} × {size} numbers are positive definite")
+    return side == 1
 
 
 def sign(matrix: fmpq_mat, *, patient: bool = True) -> int | None:
     """Return 1 for a positive definite rational matrix, 0 for a singular semidefinite one, else −1.
 
-    Where balls do not know the sign of a pivot, it is that
-    of a determinant; None if that is not worth its time, which the patient always have, and balls
-    of many bits know it neither.
+    A Cholesky factor in balls tells it, or the first pivot that is no positive ball.  If that ball
+    holds 0, the pivot has the sign of an exact determinant, which is computed if its work, n⁴ times
+    the bits of its numbers, is at most ``PATIENT``, or ``BURDEN`` for who is not patient.  Beyond,
+    balls get up to ``MOST`` bits; None, for undecided, where these do not tell it either.
     """
     some = [i for i, row in enumerate(matrix.tolist()) if any(x != 0 for x in row)]
     if not some:
         return 0
     inner = block(matrix, some, some)  # variables that are exactly 0 have no say
-    exact = patient or eliminable(inner)
+    most = PATIENT if patient else BURDEN
+    exact = _burden(inner, most) <= most
     precision = max(PRECISION, flint.ctx.prec) + LOST * len(some)
     while exact or precision <= MOST:
         with flint.ctx.workprec(precision):

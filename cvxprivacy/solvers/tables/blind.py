@@ -326,6 +326,7 @@ class _Search:
         answer = rounds.run(self.watch, gap, self.judge)
         self.answer.rounds += answer.rounds
         self.answer.cuts += answer.cuts
+        # HiGHS's claim, of rows in floats, which nothing proves: the status says so
         self.answer.infeasible = answer.infeasible
         if answer.counts is None or highs.start is None:
             return None
