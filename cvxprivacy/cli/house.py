@@ -11,6 +11,7 @@ import hashlib
 import hmac
 import json
 import os
+import re
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -25,6 +26,8 @@ __all__ = ["CheckedSet", "House", "checked_set", "manifest"]
 
 SCHEMA = "cvxprivacy house 1"
 ENDING = ".house.json"
+MOST_BYTES = 16 << 20  # of such a file that is read
+_SUM = re.compile("[0-9a-f]{64}")
 PURPOSE = "which files are of one set, and the key of keyed SHA-256 sums; it stays in the house"
 
 
@@ -104,12 +107,43 @@ class House:
 
 
 def manifest(path: Path) -> dict[str, Any] | None:
-    """Return what a file of a set keeps; None of a pipe, of something else, of another user's."""
+    """Return what a file of a set keeps; None of a pipe, of something else, of another user's.
+
+    Whoever may write into the folder may have put it there: its shape is that of one that was
+    written, and what names it holds is not.
+    """
     try:
-        document = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
-    except (OSError, ValueError):
+        if not path.is_file():
+            return None
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+        document = json.loads(data.decode("utf-8")) if len(data) <= MOST_BYTES else None
+    except (OSError, ValueError, RecursionError):
         return None
-    return document if isinstance(document, dict) else None
+    return document if _is_manifest(document) else None
+
+
+def _is_manifest(document: Any) -> bool:
+    """Tell the shape of what :meth:`House.write` writes."""
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+        return False
+    files, table = document.get("files"), document.get("table")
+    entries = [*files.values()] if isinstance(files, dict) else [None]
+    return (
+        _is_sum(document.get("key"))
+        and all(_is_entry(entry, "sha256") for entry in entries)
+        and (table is None or _is_entry(table, "keyed_sha256"))
+    )
+
+
+def _is_entry(entry: Any, total: str) -> bool:
+    """Tell a file's name with a sum from anything else."""
+    named = isinstance(entry, dict) and isinstance(entry.get("name"), str)
+    return named and "\0" not in entry["name"] and _is_sum(entry.get(total))
+
+
+def _is_sum(value: Any) -> bool:
+    return isinstance(value, str) and _SUM.fullmatch(value) is not None
 
 
 # ---- a set that is checked ---------------------------------------------------------------
@@ -150,7 +184,7 @@ def checked_set(proof: str, table: str | None = None) -> CheckedSet:
     if differ:
         return CheckedSet([f"{path.name}: not of one set: {', '.join(differ)}"])
     lines = [f"{path.name}: the files of its set that are here are those that were written with it"]
-    if table is not None and "table" in document and Path(table).is_file():
+    if table is not None and document.get("table") and Path(table).is_file():
         sums = House(None, table, document["key"]).table["keyed_sha256"]
         same = sums == document["table"]["keyed_sha256"]
         words = "the file itself" if same else "another file than the one that was released"
@@ -162,23 +196,25 @@ def _houses(proof: str) -> list[tuple[Path, dict[str, Any]]]:
     """Return the files beside a proof that name it."""
     documents, target = [], Path(os.path.realpath(proof))
     for path in sorted(target.parent.glob(f"*{ENDING}")):
-        if (document := manifest(path)) is None:
-            continue
-        try:
-            files = [path.parent / entry["name"] for entry in document["files"].values()]
-            bytes.fromhex(document["key"])
-        except (ValueError, KeyError, TypeError, AttributeError):
-            continue  # of something else
-        if document.get("schema") == SCHEMA and str(target) in map(os.path.realpath, files):
+        document = manifest(path)
+        names = [] if document is None else [e["name"] for e in document["files"].values()]
+        if document is not None and target.name in names:
             documents.append((path, document))
     return documents
 
 
 def _differing(path: Path, document: Mapping[str, Any]) -> list[str]:
-    """Return the files of a set that are there and are not those that were written."""
+    """Return the files of a set that are there and are not those that were written.
+
+    Those of other folders are not looked at: an enemy's manifest could name any file, and tell by
+    its sum what is in it.
+    """
+    from cvxprivacy.tables.labels import printable  # which loads NumPy
+
     differ = []
     for entry in document["files"].values():
         file = path.parent / entry["name"]
-        if file.is_file() and file_sum(file) != entry["sha256"]:
-            differ.append(entry["name"])
+        beside = file.name == entry["name"] and file.is_file() and not file.is_symlink()
+        if beside and file_sum(file) != entry["sha256"]:
+            differ.append(printable(entry["name"]))
     return differ

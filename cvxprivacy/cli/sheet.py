@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import re
+import struct
+import sys
 import zipfile
+import zlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import iterparse
+from xml.etree.ElementTree import ParseError, iterparse
+from xml.parsers.expat import ExpatError, ParserCreate
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.extras import required
@@ -19,17 +25,16 @@ __all__ = [
 ]  # fmt: skip
 
 _STYLES = ("font", "fill", "border", "alignment", "number_format")
-_CELL = re.compile(rb"<(?:\w+:)?c\b([^>]*?)(?:/>|>(.*?)</(?:\w+:)?c>)", re.DOTALL)
-_FORMULA = re.compile(rb"<(?:\w+:)?f\b")
-_STORED = re.compile(rb"<(?:\w+:)?v\b[^>]*>([^<]+)<")
-_EMPTY = re.compile(rb'\bt="str"[^>]*>.*<(?:\w+:)?v\b', re.DOTALL)  # a stored text, of no letters
-_WIDTHS = re.compile(rb"<(?:\w+:)?col\b([^>]*?)/?>")
-_BOOK = re.compile(r"xl/workbook\d*\.xml")
-_SHEET = re.compile(r"xl/worksheets/[^/]*\.xml")
-_PLACE = re.compile(rb'<(?:\w+:)?c\b[^>]*?\br="([A-Z]{1,3})(\d+)"')
+_FORMULA = re.compile(rb"[<:]f[\s/>]")
+_BOOK = re.compile(r"(.*/)?workbook\d*\.xml", re.IGNORECASE)
 _INFLATED = 64 << 20, 200  # bytes that may come of any file, and of how many times as few
 _SPARSE = 10_000_000, 20  # cells of any sheet, and of how many times as few that are filled
-_ATTRIBUTE = re.compile(rb'(\w+)="([^"]*)"')
+_BLOCK = 1 << 20
+_WITHIN = frozenset({"v", "is", "t", "f"})  # most elements of a sheet, apart from its cells
+_BROKEN = (  # what zipfile, expat and openpyxl raise of files that are not as they should be
+    *(zipfile.BadZipFile, zlib.error, struct.error, ExpatError, ParseError, EOFError, RuntimeError),
+    *(ValueError, LookupError, TypeError, AttributeError, ArithmeticError),
+)
 _LITERAL = re.compile(r'"[^"]*"|\\.|[_*].|\[[^\]]*\]|general|e[+-]', re.IGNORECASE)
 _PLAIN = "values alone, in one sheet: formats, formulas, comments and other sheets are not in it"
 _KEPT = (
@@ -107,8 +112,10 @@ def look_of(path: Path, sheet: str, rows: Sequence[int], columns: Sequence[int])
         Places of the header and the records, and of the columns, counted from 0.
     """
     openpyxl = required("openpyxl", "files", "writing Excel")
-    book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-    try:
+    with (
+        _refused_if_broken(path),
+        closing(openpyxl.load_workbook(path, read_only=True, data_only=True)) as book,
+    ):
         place = {row: i for i, row in enumerate(rows)}
         across = {column: i for i, column in enumerate(columns)}
         header: list[dict[str, Any]] = [{} for _ in columns]
@@ -127,19 +134,23 @@ def look_of(path: Path, sheet: str, rows: Sequence[int], columns: Sequence[int])
                 blank = isinstance(cell.value, str) and cell.value and not cell.value.strip()
                 if cell.data_type == "e" or blank:
                     others[at, column] = str(cell.value), "e" if cell.data_type == "e" else "s"
-    finally:
-        book.close()
-    widths: dict[int, float] = {}
-    for match in _WIDTHS.finditer(_markup(path, sheet)[0]):
-        attributes = {k.decode(): v.decode() for k, v in _ATTRIBUTE.findall(match[1])}
-        last = min(int(attributes["max"]), 1 + max(columns, default=0))
-        if "width" in attributes:
-            widths |= dict.fromkeys(
-                range(int(attributes["min"]) - 1, last), float(attributes["width"])
-            )
+        widths = _widths(_markup(path, sheet), max(columns, default=0))
     return Look(
         sheet, None, [widths.get(column) for column in columns], header, formats, others, _KEPT
     )
+
+
+def _widths(markup: bytes, last: int) -> dict[int, float]:
+    """Return the widths that columns have of their own, up to the last one of interest."""
+    widths: dict[int, float] = {}
+    for _, node in iterparse(io.BytesIO(markup), events=("start",)):
+        name = _local(node.tag)
+        if name == "sheetData":  # all that follows are cells
+            break
+        if name == "col" and "width" in node.attrib:
+            columns = range(int(node.attrib["min"]) - 1, min(int(node.attrib["max"]), last + 1))
+            widths |= dict.fromkeys(columns, float(node.attrib["width"]))
+    return widths
 
 
 def shows_numbers(number_format: str) -> bool:
@@ -163,47 +174,122 @@ def refuse_large(path: Path) -> None:
     Raises
     ------
     InputError
-        For what inflates to far more than it is, and for a cell far away from all others: readers
-        lay out every cell between them.
+        For what inflates to far more than it is, for a cell far away from all others, as readers
+        lay out every cell between them, and for a broken archive or XML.
     """
     if not zipfile.is_zipfile(path):
         return
-    with zipfile.ZipFile(path) as archive:
-        parts, size = archive.infolist(), path.stat().st_size
-        inflated, (usual, times) = sum(part.file_size for part in parts), _INFLATED
-        if inflated > usual and inflated > times * size:
-            problem = f"{path}: {size / 1e6:.3g} MB that inflate to {inflated / 1e6:,.0f} MB"
-            remedy = (
-                f"{times} times the size is the limit: save the table anew, or export it as .csv"
-            )
-            raise InputError("table", problem, remedy, value=inflated)
-        for part in (part for part in parts if _SHEET.fullmatch(part.filename)):
-            _refuse_sparse(path, archive.read(part))
+    size, (usual, times), inflated = path.stat().st_size, _INFLATED, 0
+    with _refused_if_broken(path), zipfile.ZipFile(path) as archive:
+        for part in archive.infolist():
+            cells = _Cells(part.filename)
+            for block in _inflated(archive, part):
+                inflated += len(block)
+                if inflated > max(usual, times * size):
+                    problem = f"{path}: {size / 1e6:.3g} MB that inflate to over "
+                    problem += f"{max(usual, times * size) / 1e6:,.0f} MB"
+                    remedy = f"{times} times the size is the limit: save the table anew, or "
+                    raise InputError("table", problem, remedy + "export it as .csv", value=size)
+                cells.feed(block)
+            cells.refuse(path)
 
 
-def _refuse_sparse(path: Path, cells: bytes) -> None:
-    """Refuse a sheet with a cell far away from all others."""
-    across: dict[bytes, int] = {}
-    count, left, right, top, bottom, far = 0, 1 << 14, 0, 1 << 20, 0, b""
-    for match in _PLACE.finditer(cells):
-        letters, row = match[1], int(match[2])
-        column = across.get(letters) or across.setdefault(letters, _number(letters))
-        if column > right or row > bottom:
-            far = letters + match[2]
-        left, right = min(left, column), max(right, column)
-        top, bottom, count = min(top, row), max(bottom, row), count + 1
-    area, (usual, times) = (right - left + 1) * (bottom - top + 1), _SPARSE
-    if area > usual and area > times * count:
-        problem = f"{path}: {count:,} cells, of which {far.decode()} is far from the others"
-        remedy = "delete what is in it and its row and column, and save the workbook"
-        raise InputError("table", problem, remedy, value=far.decode())
+def _inflated(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> Iterator[bytes]:
+    """Yield all that comes of a part: by the size in its directory, zipfile would stop early."""
+    if part.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise zipfile.BadZipFile(f"{part.filename}: compressed as no workbook is")
+    stated, part.file_size, length = part.file_size, sys.maxsize, 0
+    with archive.open(part) as file:
+        while block := file.read(_BLOCK):
+            length += len(block)
+            yield block
+    if length != stated:
+        raise zipfile.BadZipFile(f"{part.filename}: {length:,} bytes, and not {stated:,}")
 
 
-def _number(letters: bytes) -> int:
+class _Cells:
+    """Where the cells are in a part of a workbook, if it is a sheet, whatever its name is.
+
+    A part that is no XML may be a picture.  It is refused where a reader that takes more for XML
+    might find a sheet in it, and so is a DOCTYPE, whose entities could grow without bounds.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name, self.wrong = name, ""
+        self.must_be_xml = name.lower().endswith((".xml", ".rels")) and "META-INF" not in name
+        self.left, self.right, self.top, self.bottom = sys.maxsize, 0, sys.maxsize, 0
+        self.count, self.row, self.column, self.digits, self.far = 0, 0, 0, "", (1, 1)
+        self.across: dict[str, int] = {}
+        self._end = b""
+        self._parser = ParserCreate()
+        self._parser.StartDoctypeDeclHandler = self._doctype
+        self._parser.StartElementHandler = self._before
+
+    def feed(self, block: bytes, *, final: bool = False) -> None:
+        """Read on; what is wrong is kept, as the part may inflate to too much besides."""
+        self.must_be_xml |= b"sheetData" in self._end + block
+        self._end = block[-8:]
+        if self.wrong:
+            return
+        try:
+            self._parser.Parse(block, final)
+        except (ExpatError, LookupError, ValueError) as error:
+            self.wrong = str(error)
+
+    def refuse(self, path: Path) -> None:
+        """Refuse a sheet with a cell far away from all others, and what is no XML but has to be."""
+        self.feed(b"", final=True)
+        if self.wrong and self.must_be_xml:
+            raise ValueError(f"{self.name}: {self.wrong}")
+        area, (usual, times) = (self.right - self.left + 1) * (self.bottom - self.top + 1), _SPARSE
+        if self.count and area > max(usual, times * self.count):
+            far = f"{_letters(self.far[0] - 1)}{self.far[1]}"
+            problem = f"{path}: {self.count:,} cells, of which {far} is far from the others"
+            remedy = "delete what is in it and its row and column, and save the workbook"
+            raise InputError("table", problem, remedy, value=far)
+
+    def _doctype(self, *_: Any) -> None:
+        raise ValueError("a DOCTYPE, which workbooks have not")
+
+    def _before(self, tag: str, _: Mapping[str, str]) -> None:
+        if _local(tag) == "sheetData":  # else cells of other parts, such as the chain of formulas
+            self._parser.StartElementHandler = self._inside
+
+    def _inside(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """Note where a cell is: without a place it is beside the last one, or in the next row."""
+        if tag in _WITHIN:
+            return
+        place, name = attributes.get("r"), tag if tag == "c" else _local(tag)
+        if name == "c":
+            self.count += 1
+            if place is None:
+                self._reach(self.column + 1, self.row)
+                return
+            letters = place.rstrip("0123456789")
+            self.column = self.across.get(letters) or _number(letters)
+            digits = place[len(letters) :]
+            if digits != self.digits or letters not in self.across:  # else it is between others
+                self.across[letters], self.digits = self.column, digits
+                self._reach(self.column, int(digits))
+        elif name == "row":
+            self.row, self.column = self.row + 1 if place is None else int(place), 0
+
+    def _reach(self, column: int, row: int) -> None:
+        """Take a cell into the area of all."""
+        self.column = column
+        if column > self.right or row > self.bottom:
+            self.far = column, row
+        self.left, self.right = min(self.left, column), max(self.right, column)
+        self.top, self.bottom = min(self.top, row), max(self.bottom, row)
+
+
+def _number(letters: str) -> int:
     """Return the place of a column of this name, counted from 1."""
+    if not re.fullmatch("[A-Za-z]{1,3}", letters):
+        raise ValueError(f"a cell in column {letters!r}")
     number = 0
-    for letter in letters:
-        number = 26 * number + letter - ord("A") + 1
+    for letter in letters.upper():
+        number = 26 * number + ord(letter) - ord("A") + 1
     return number
 
 
@@ -225,20 +311,34 @@ def refuse_lost(path: Path, sheet: str) -> None:
     InputError
         Which names the cell.
     """
-    cells, book = _markup(path, sheet)
-    if not _FORMULA.search(cells):
-        return
-    anew = re.search(rb'fullCalcOnLoad="(?:1|true)"', book) is not None
-    for match in _CELL.finditer(cells):
-        inside = match[2] or b""
-        if not _FORMULA.search(inside):
-            continue
-        stored, address = _STORED.search(inside), dict(_ATTRIBUTE.findall(match[1])).get(b"r", b"?")
-        if stored is None and not _EMPTY.search(match[0]):
-            raise _lost(path, sheet, address.decode(), "without a stored value")
-        if anew and stored is not None and stored[1] == b"0":
-            wrong = "of 0 that is to be computed when the workbook is opened (fullCalcOnLoad)"
-            raise _lost(path, sheet, address.decode(), wrong)
+    with _refused_if_broken(path):
+        cells = _markup(path, sheet)
+        if not _FORMULA.search(cells):
+            return
+        anew = _computed_anew(path)
+        for _, node in iterparse(io.BytesIO(cells)):
+            name = _local(node.tag)
+            inside = {_local(child.tag): child.text or "" for child in node} if name == "c" else {}
+            if "f" in inside:
+                stored, address = inside.get("v"), node.get("r", "?")
+                if stored is None or (not stored and node.get("t") != "str"):
+                    raise _lost(path, sheet, address, "without a stored value")
+                if anew and stored == "0":
+                    wrong = "of 0 that is to be computed when the workbook is opened"
+                    raise _lost(path, sheet, address, f"{wrong} (fullCalcOnLoad)")
+            if name in ("c", "row"):
+                node.clear()
+
+
+def _computed_anew(path: Path) -> bool:
+    """Tell whether a workbook asks for its formulas to be computed when it is opened."""
+    with zipfile.ZipFile(path) as archive:
+        for part in filter(_BOOK.fullmatch, archive.namelist()):
+            for _, node in iterparse(io.BytesIO(archive.read(part))):
+                asks = _local(node.tag) == "calcPr" and node.get("fullCalcOnLoad")
+                if asks in ("1", "true"):
+                    return True
+    return False
 
 
 def refuse_lost_of_ods(path: Path, sheet: str) -> None:
@@ -256,12 +356,16 @@ def refuse_lost_of_ods(path: Path, sheet: str) -> None:
     InputError
         Which names the cell.
     """
-    with zipfile.ZipFile(path) as archive, archive.open("content.xml") as content:
+    with (
+        _refused_if_broken(path),
+        zipfile.ZipFile(path) as archive,
+        archive.open("content.xml") as content,
+    ):
         row = column = 0
         inside = False
         for event, node in iterparse(content, events=("start", "end")):
-            name = node.tag.rpartition("}")[2]
-            attributes = {key.rpartition("}")[2]: value for key, value in node.attrib.items()}
+            name = _local(node.tag)
+            attributes = {_local(key): value for key, value in node.attrib.items()}
             if name == "table" and event == "start":
                 inside, row = attributes.get("name") == sheet, 0
             elif not inside or event == "start":
@@ -296,14 +400,30 @@ def _lost(path: Path, sheet: str, address: str, wrong: str) -> InputError:
     return InputError("table", problem, remedy, value=address)
 
 
-def _markup(path: Path, sheet: str) -> tuple[bytes, bytes]:
-    """Return the XML of a sheet, and that of the workbook."""
-    openpyxl = required("openpyxl", "files", "Excel")
-    book = openpyxl.load_workbook(path, read_only=True)
+@contextmanager
+def _refused_if_broken(path: Path) -> Iterator[None]:
+    """Refuse a workbook by its name where its archive or its XML cannot be read."""
     try:
-        name = book[sheet]._worksheet_path
-    finally:
-        book.close()
-    with zipfile.ZipFile(path) as archive:
-        parts = [part for part in archive.namelist() if _BOOK.fullmatch(part)]
-        return archive.read(name), b"".join(map(archive.read, parts))
+        yield
+    except InputError:
+        raise
+    except _BROKEN as error:
+        why = " ".join(str(error).split()) or type(error).__name__
+        problem = f"{path}: a broken archive, or broken XML ({why})"
+        remedy = "save the workbook anew, without a password, or export the table as .csv"
+        raise InputError("table", problem, remedy) from None
+
+
+def _local(tag: str) -> str:
+    """Return a name without its namespace."""
+    return tag[max(tag.rfind(":"), tag.rfind("}")) + 1 :]
+
+
+def _markup(path: Path, sheet: str) -> bytes:
+    """Return the XML of a sheet, which the relations of the workbook name."""
+    reader = required("openpyxl.reader.excel", "files", "Excel").ExcelReader(path, read_only=True)
+    with reader.archive as archive:
+        reader.read_manifest()
+        reader.read_workbook()
+        names = {one.name: relation.target for one, relation in reader.parser.find_sheets()}
+        return bytes(archive.read(names[sheet]))

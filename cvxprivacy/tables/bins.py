@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import reprlib
 from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -237,9 +238,14 @@ class Bins:
         size = as_fraction(width)
         low, high = (math.floor(as_fraction(end) / size) for end in (least, greatest))
         if high - low >= MOST_BINS:
-            problem = f"a width of {short(width)} makes {high - low + 1:,} intervals"
+            problem = f"a width of {short(width)} makes {_counted(high - low + 1)} intervals"
             raise InputError("bins", problem, f"make it wider: {MOST_BINS:,} are allowed")
         return cls(tuple(_edge(k * size) for k in range(low, high + 2)))
+
+
+def _counted(number: int) -> str:
+    """Return a count with all its digits, or as about 4e302."""
+    return f"{number:,}" if number <= 10**15 else f"about {Decimal(number):.0e}".replace("+", "")
 
 
 def _is_finite(value: Any) -> bool:
@@ -334,6 +340,19 @@ def edge_of(value: Any) -> Any:
     ----------
     value : number or str
         Such as 20, ``"-inf"``, ``"123456789012345678.12"``.
+
+    Raises
+    ------
+    InputError
+        For a number beyond all floats, which is not infinite, and for one of a huge exponent.
     """
-    number = float(value)
-    return _edge(as_fraction(value)) if math.isfinite(number) else number
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if math.isfinite(number):
+        return _edge(as_fraction(value))
+    if re.search("[0-9]", str(value)):
+        problem = f"the edge {reprlib.repr(value)}"
+        raise InputError("bins", problem, "pass inf, or a smaller number", value=value)
+    return number

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import reprlib
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -20,6 +21,7 @@ __all__ = [
     "LongDecimal", "as_fraction", "as_label", "canonical", "printable", "read", "shown", "written",
 ]  # fmt: skip
 
+FARTHEST = 400  # decimal exponents, of which floats have 324: 1e999999999 would fill the memory
 _MICROSECOND = timedelta(microseconds=1)
 
 
@@ -62,9 +64,17 @@ def _digits(value: Any) -> Any:
 
 
 def as_fraction(value: Any) -> Fraction:
-    """Return a finite number as its digits say: 0.1 is a tenth."""
+    """Return a finite number as its digits say, 0.1 as a tenth, and refuse a huge exponent."""
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, Decimal) or (isinstance(value, str) and "e" in value.lower()):
+        try:
+            far = abs(Decimal(value).adjusted()) > FARTHEST
+        except ArithmeticError:  # farther than decimals are
+            far = True
+        if far:
+            remedy = f"pass one with an exponent of at most ±{FARTHEST}"
+            raise InputError("number", reprlib.repr(value), remedy, value=value)
     return Fraction(repr(value) if isinstance(value, float) else value)
 
 
@@ -139,10 +149,21 @@ def written(label: Any, *, lenient: bool = False) -> Any:
 
 
 def read(label: Any) -> Any:
-    """Return what :func:`written` was given."""
+    """Return what :func:`written` was given.
+
+    Raises
+    ------
+    InputError
+        For what it does not write.
+    """
     if isinstance(label, dict):
-        ((kind, text),) = label.items()
-        return _KINDS[kind][2](text)
+        try:
+            ((kind, text),) = label.items()
+            return _KINDS[kind][2](text)
+        except (ValueError, LookupError, TypeError, ArithmeticError):
+            problem = f"{reprlib.repr(label)} is no label"
+            remedy = "keep the file as it was written"
+            raise InputError("labels", problem, remedy, value=label) from None
     return tuple(read(part) for part in label) if isinstance(label, list) else label
 
 
@@ -163,6 +184,17 @@ def _duration(text: str) -> timedelta:
     return duration + pd.Timedelta(nanoseconds) if nanoseconds else duration
 
 
+def _decimal(text: str) -> LongDecimal:
+    as_fraction(number := LongDecimal(text))  # which refuses what is far, and what is not finite
+    return number
+
+
+def _fraction(text: str) -> Fraction:
+    if not re.fullmatch("-?[0-9]+(/[0-9]+)?", text):
+        raise ValueError("no fraction")
+    return Fraction(text)
+
+
 _ISO = methodcaller("isoformat")  # pandas' own of its moments, with their nanoseconds
 # what JSON does not hold, as text and back
 _KINDS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
@@ -171,8 +203,8 @@ _KINDS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
     "time": (time, _ISO, time.fromisoformat),
     "duration": (timedelta, _nanoseconds, _duration),
     "float": (float, repr, float),
-    "decimal": (Decimal, str, LongDecimal),
-    "fraction": (Fraction, str, Fraction),
+    "decimal": (Decimal, str, _decimal),
+    "fraction": (Fraction, str, _fraction),
 }
 
 

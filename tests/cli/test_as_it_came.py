@@ -237,16 +237,25 @@ def test_a_sheet_keeps_its_name_formats_widths_and_header(workbook):
     assert Path("o.csv").read_text().startswith(",k,when,w,2026\n1,")
 
 
-def changed_part(piece, other):
-    """Put other bytes into the first sheet of the workbook."""
+def changed_part(piece, other, name="xl/worksheets/sheet1.xml"):
+    """Put other bytes into a part of the workbook: its first sheet."""
     with zipfile.ZipFile("t.xlsx") as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
-    name = "xl/worksheets/sheet1.xml"
     assert parts[name].count(piece) == 1
     parts[name] = parts[name].replace(piece, other)
     with zipfile.ZipFile("t.xlsx", "w") as archive:
         for part, data in parts.items():
             archive.writestr(part, data)
+
+
+def test_that_formulas_are_to_be_computed_may_be_said_in_single_quotes(workbook):
+    workbook["Survey 2026"]["F7"] = "=F6*2"
+    workbook.calculation.fullCalcOnLoad = True
+    workbook.save("t.xlsx")
+    changed_part(b"<f>F6*2</f><v />", b"<f>F6*2</f><v>0</v>")
+    changed_part(b'fullCalcOnLoad="1"', b"fullCalcOnLoad = '1'", "xl/workbook.xml")
+    pieces = ["F7 of sheet 'Survey 2026'", "formula of 0 that is to be computed"]
+    refused("release", "t.xlsx", *OF_SHEET, "--out", "o.xlsx", pieces=pieces)
 
 
 @pytest.mark.parametrize("stored", [False, True])

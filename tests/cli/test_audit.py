@@ -183,3 +183,9 @@ def test_the_command_takes_measures_of_leakage():
 def test_the_command_takes_an_order():
     assert "ordered distance" in say(*PLAIN, "--ordered", "none,cold,flu").out
     assert "ordered distance" not in say(*PLAIN).out
+
+
+@pytest.mark.parametrize("bins", ["-inf:1e-300000000:50", "1e-300000000"])
+def test_a_huge_exponent_is_refused_where_it_is_typed(bins, here):
+    how = ("--sensitive", "ill", "--key", "age", "--bins", f"age={bins}")
+    refused("audit", "t.csv", *how, pieces=["--bins", repr(bins), "write a width"])

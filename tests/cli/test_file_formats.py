@@ -411,7 +411,98 @@ def test_a_workbook_that_would_not_fit_into_memory_is_refused(here):
     refused("audit", "far.xlsx", *ask, pieces=["XFD1048576 is far from the others", "delete"])
     with zipfile.ZipFile("bomb.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("xl/worksheets/sheet1.xml", bytes(80 << 20))
-    refused("audit", "bomb.xlsx", *ask, pieces=["inflate to 84 MB", "200 times the size"])
+    refused("audit", "bomb.xlsx", *ask, pieces=["inflate to over 67 MB", "200 times the size"])
+
+
+ASK = ("--sensitive", "ill", "--key", "age")
+SHEET = "xl/worksheets/sheet1.xml"
+PLACE = b'r="XFD1048576"'
+FAR = {  # each with what another writer puts in its place
+    "in single quotes": (PLACE, b"r='XFD1048576'"),
+    "spaced": (PLACE, b'r = "XFD1048576"'),
+    "in lower case": (PLACE, b'r="xfd1048576"'),
+    "with an entity": (PLACE, b'r="&#88;FD1048576"'),
+    "by its row": (b"<c " + PLACE, 15 * b"<c/>" + b"<c"),
+    "elsewhere": (SHEET.encode(), b"xl/media/picture.bin"),
+}
+
+
+def changed(path, old, new):
+    """Put other bytes into all parts of a workbook, and into their names."""
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in parts.items():
+            archive.writestr(name.replace(old.decode(), new.decode()), data.replace(old, new))
+
+
+def small(path, far=None):
+    book = openpyxl.Workbook()
+    for row in (["age", "ill"], [1, "n"], [2, "y"]):
+        book.active.append(row)
+    if far:
+        book.active[far] = "lost"
+    book.save(path)
+
+
+@pytest.mark.parametrize("how", FAR)
+def test_a_far_cell_is_refused_however_it_is_spelled(how, here):
+    small("far.xlsx", "XFD1048576")
+    changed("far.xlsx", *FAR[how])
+    far = "P1048576" if how == "by its row" else "XFD1048576"
+    refused("audit", "far.xlsx", *ASK, pieces=[f"{far} is far from the others", "delete"])
+
+
+BROKEN = {  # bytes of the local header and of the directory, and what is put there of a sheet
+    "of another size": (24, (99).to_bytes(4, "little")),
+    "encrypted": (8, b"\1\0"),
+    "of another compression": (10, (12).to_bytes(2, "little")),
+    "of none that is known": (10, (77).to_bytes(2, "little")),
+    "of another sum": (16, bytes(4)),
+    "too short": (20, (9).to_bytes(4, "little")),
+}
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_an_archive_that_lies_is_refused_by_its_name(how, here):
+    small("lie.xlsx")
+    data, (at, new) = bytearray(Path("lie.xlsx").read_bytes()), BROKEN[how]
+    entry = data.rindex(b"PK\1\2", 0, data.rindex(SHEET.encode()))
+    data[entry + at : entry + at + len(new)] = new
+    write("lie.xlsx", bytes(data))
+    refused("audit", "lie.xlsx", *ASK, pieces=["lie.xlsx: a broken archive", "export the table"])
+
+
+def test_what_inflates_is_counted_whatever_the_directory_says(here):
+    with zipfile.ZipFile("bomb.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.bin", bytes(80 << 20))
+    data = bytearray(Path("bomb.xlsx").read_bytes())
+    entry = data.rindex(b"PK\1\2")
+    data[entry + 24 : entry + 28] = (5).to_bytes(4, "little")
+    write("bomb.xlsx", bytes(data))
+    refused("audit", "bomb.xlsx", *ASK, pieces=["inflate to over 67 MB"])
+
+
+@pytest.mark.parametrize("place", ["<sheetData>", "elsewhere"])
+def test_a_workbook_with_entities_or_broken_xml_is_refused(place, here):
+    """A part without the name of one may be a picture; not where it has the mark of a sheet."""
+    start = b"<worksheet "
+    bomb = b'<!DOCTYPE w [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;">]>' + start
+    for old, new, why in ((start, bomb, "a DOCTYPE"), (b"</worksheet>", b"", "no element")):
+        small("bad.xlsx")
+        changed("bad.xlsx", old, new)
+        if place == "elsewhere":
+            changed("bad.xlsx", *FAR["elsewhere"])
+        refused("audit", "bad.xlsx", *ASK, pieces=["bad.xlsx: a broken", why, "save the workbook"])
+
+
+def test_a_picture_and_a_part_that_is_no_xml_are_no_sheets(here):
+    frame = framed()
+    frame.to_excel("f.xlsx", index=False)
+    with zipfile.ZipFile("f.xlsx", "a") as archive:
+        archive.writestr("xl/media/image1.png", b"\x89PNG<!DOCTYPE c>" + bytes(99))
+        archive.writestr("xl/calcChain.xml", '<calcChain><c r="XFD1048576" i="1"/></calcChain>')
+    assert len(open_table("f.xlsx").frame(["age"])) == len(frame)
 
 
 def test_what_stata_cannot_hold_is_refused_before_any_work(here, monkeypatch):

@@ -21,7 +21,7 @@ from cvxprivacy import files
 from cvxprivacy.cli import outputs
 from cvxprivacy.cli.dossier import provenance, tradeoff
 from cvxprivacy.cli.house import checked_set
-from cvxprivacy.files import whole_file, whole_files
+from cvxprivacy.files import file_sum, whole_file, whole_files
 from tests.cli.runner import (
     OUTPUTS,
     ROOT,
@@ -432,6 +432,61 @@ def test_a_pipe_in_a_folder_is_not_waited_for(here):
     Path("o.csv").symlink_to("pipe")
     assert checked_set("p.json").problems == []
     refused(*RELEASE, pieces=["o.csv is a link"])
+
+
+def manifest_with(**more):
+    """Return a file of a set that names a proof, with other entries."""
+    good = {
+        "schema": "cvxprivacy house 1", "key": 64 * "0",
+        "files": {"certificate": {"name": "p.json", "sha256": file_sum("p.json")}},
+    }  # fmt: skip
+    return json.dumps({**good, **more})
+
+
+ENTRY = {"name": "p.json", "sha256": 64 * "0"}
+NO_MANIFESTS = {
+    "too deep": lambda: 200_000 * "[",
+    "too long": lambda: manifest_with(note=(16 << 20) * " "),
+    "of no files": lambda: manifest_with(files=[]),
+    "of a NUL": lambda: manifest_with(files={"certificate": ENTRY, "out": {**ENTRY, "name": "\0"}}),
+    "of no sum": lambda: manifest_with(files={"certificate": {"name": "p.json"}}),
+    "of a short sum": lambda: manifest_with(files={"certificate": {**ENTRY, "sha256": "00"}}),
+    "of a number": lambda: manifest_with(files={"certificate": {**ENTRY, "name": 1}}),
+    "of no key": lambda: manifest_with(key=None),
+    "of no table": lambda: manifest_with(table={"name": "t.csv"}),
+    "of bytes": lambda: b"\xff\xfe",
+}
+
+
+@pytest.mark.parametrize("how", NO_MANIFESTS)
+def test_a_file_that_is_no_manifest_is_of_no_set(how, here, kept):
+    write("p.json", (kept / "p.json").read_bytes())
+    write("e.house.json", NO_MANIFESTS[how]())
+    say("verify", "p.json", "--table", "t.csv")
+    assert checked_set("p.json").lines == []
+
+
+@pytest.mark.parametrize("name", ["../secret", "{here}/secret", "link", "sub/../own", "..", "."])
+def test_only_files_beside_a_manifest_are_read(name, here, kept, monkeypatch):
+    """Their sums would tell an enemy what is in them."""
+    inside = here / "inside"
+    inside.mkdir()
+    write("secret", "theirs")
+    os.chdir(inside)
+    write("p.json", (kept / "p.json").read_bytes())
+    write("own", "mine")
+    (inside / "sub").mkdir()
+    Path("link").symlink_to("../secret")
+    entry = {"name": name.format(here=here), "sha256": 64 * "0"}
+    proof = {"name": "p.json", "sha256": file_sum("p.json")}
+    write("e.house.json", manifest_with(files={"certificate": proof, "out": entry}))
+    sums = []
+    monkeypatch.setattr("cvxprivacy.cli.house.file_sum", lambda p: sums.append(p) or file_sum(p))
+    assert len(checked_set("p.json").lines) == 1
+    assert [path.name for path in sums] == ["p.json"]
+    entry["name"] = "own"
+    write("e.house.json", manifest_with(files={"certificate": proof, "out": entry}))
+    assert checked_set("p.json").problems == ["e.house.json: not of one set: own"]
 
 
 def hostile(rng, sentinel, token):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import sys
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.tables.bins import Bins
+from cvxprivacy.tables.bins import Bins, edge_of
 from cvxprivacy.tables.labels import LongDecimal, as_fraction, canonical, read, written
 from tests.cli.runner import report, say
 from tests.engines import dd, duckdb, pa, pd, pl
@@ -212,6 +213,53 @@ def test_edges_are_exact():
     bins = Bins.of_width(1, 10**17 + 1, 10**17 + 2)
     assert bins.labels[0] == "[100000000000000001, 100000000000000002)"
     assert bins.numbers([10**17 + 1, 10**17 + 2]) == [1, 2]
+
+
+HUGE = ["1e300000000", "1e-300000000", "-1E+401", "1e99999999999999999999"]
+
+
+@pytest.mark.parametrize("text", HUGE)
+def test_a_number_of_a_huge_exponent_is_refused_at_once(text):
+    """Its digits would fill the memory."""
+    for make in (as_fraction, edge_of):
+        with pytest.raises(cpv.InputError):
+            make(text)
+    for kind in ("fraction", "decimal"):
+        with pytest.raises(cpv.InputError, match="is no label"):
+            read({kind: text})
+    for finite in ("1e-400", "123456789012345678.12", 5e-324, "5"):
+        assert as_fraction(finite) == Fraction(str(finite))
+
+
+@pytest.mark.parametrize("edge", ["1e350", 10**400, "1e-401"])
+def test_an_edge_beyond_all_floats_is_not_infinite(edge):
+    with pytest.raises(cpv.InputError):
+        edge_of(edge)
+    assert (edge_of("-inf"), edge_of("1e-300")) == (-float("inf"), 1e-300)
+
+
+def test_how_many_intervals_a_width_makes_is_said_in_short():
+    for width, count in ((1e-300, "about 4e302"), (1e-13, "about 4e15"), (0.01, "40,001")):
+        with pytest.raises(cpv.InputError, match=f"makes {count} intervals"):
+            Bins.of_width(width, 0, 400)
+
+
+NO_LABELS = [
+    {"nope": "1"}, {}, {"float": "1", "date": "2"}, {"fraction": "1/0"}, {"fraction": " 1/2"},
+    {"fraction": "0.5"}, {"fraction": 1}, {"duration": "9" * 99}, {"date": 5}, {"decimal": "NaN"},
+    {"decimal": "x"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("label", NO_LABELS)
+def test_what_is_no_label_of_a_document_is_refused(label, tmp_path):
+    with pytest.raises(cpv.InputError, match="is no label"):
+        read([label])
+    path = cpv.Channel([[0.9, 0.1], [0.2, 0.8]], inputs="ab", outputs="ab").save(tmp_path / "c")
+    document = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**document, "inputs": [label, "b"]}), encoding="utf-8")
+    with pytest.raises(cpv.InputError, match=r"is no channel \(labels: .* is no label"):
+        cpv.Channel.load(path)
 
 
 def campaign(trials):
