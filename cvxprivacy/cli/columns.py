@@ -16,7 +16,10 @@ from cvxprivacy.cli.exits import note
 from cvxprivacy.errors import InputError
 from cvxprivacy.text import near
 
-__all__ = ["column_of", "columns_of", "folded", "leave_out", "refuse_unknown", "remarks_on_dropped"]
+__all__ = [
+    "column_of", "columns_of", "copied_columns", "folded", "leave_out", "refuse_unknown",
+    "remarks_on_dropped",
+]  # fmt: skip
 
 _MOST = 30  # names that an error lists
 
@@ -169,6 +172,11 @@ def leave_out(
     if not any(titles):
         remedy = "keep one that has, as the first line would be empty"
         raise InputError(option, "no column with a name is left", remedy)
+
+
+def copied_columns(opened: Any, schema: Any) -> list[str]:
+    """Return the columns that a release copies, but for the confidential ones."""
+    return [name for name in opened.header if name not in {*schema.columns, *opened.dropped}]
 
 
 def remarks_on_dropped(opened: Any, schema: Any, row_id: str | None = None) -> list[str]:

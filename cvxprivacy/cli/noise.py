@@ -12,7 +12,7 @@ import click
 import numpy as np
 from click.core import ParameterSource
 
-from cvxprivacy.cli.columns import columns_of, leave_out, remarks_on_dropped
+from cvxprivacy.cli.columns import columns_of, copied_columns, leave_out, remarks_on_dropped
 from cvxprivacy.cli.dossier import report_outputs, report_targets
 from cvxprivacy.cli.dossier.provenance import Asked, Kept
 from cvxprivacy.cli.exits import CODES, arguments, note_reading, say
@@ -176,15 +176,12 @@ def _copied(
     opened: Any, schema: TableSchema, *, shuffled: bool
 ) -> tuple[OrderTest, list[dict[str, Any]]]:
     """Return what the order of records and the copied columns tell of the key columns."""
-    names = [n for n in opened.header if n in schema.columns or n not in opened.dropped]
-    frame = opened.frame(names, binned=dict.fromkeys(schema.columns))
+    copied = copied_columns(opened, schema)
+    frame = opened.frame([*schema.columns, *copied], binned=dict.fromkeys(schema.columns))
     sample = Sample.of(frame, schema)
-    copied = [name for name in sample.copied if name not in opened.dropped]
     with progress(len(copied), "other columns") as counted:
         leaks = surveyed(sample, map(sample.column, copied), progress=counted)
-    order = OrderTest.of(
-        frame, schema, header=opened.header, dropped=opened.dropped, shuffled=shuffled
-    )
+    order = OrderTest.of(frame, schema, dropped=opened.dropped, shuffled=shuffled)
     return order, undoing(leaks, schema.key)
 
 

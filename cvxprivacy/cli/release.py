@@ -13,7 +13,14 @@ from typing import Any
 import click
 
 from cvxprivacy.cli import options as shared
-from cvxprivacy.cli.columns import column_of, columns_of, folded, leave_out, remarks_on_dropped
+from cvxprivacy.cli.columns import (
+    column_of,
+    columns_of,
+    copied_columns,
+    folded,
+    leave_out,
+    remarks_on_dropped,
+)
 from cvxprivacy.cli.exits import note, note_reading, say
 from cvxprivacy.cli.outputs import refuse_unwritable, write_all
 from cvxprivacy.errors import InputError
@@ -300,8 +307,8 @@ def apply(
     assert schema is not None
     hidden = tuple(name for name in schema.sensitive if name in opened.header)
     raw = TableSchema(schema.key, hidden, missing="level")  # its values, as they are
-    frame, there = opened.frame(raw.columns), opened.header
-    order = OrderTest.of(frame, raw, header=there, dropped=opened.dropped, shuffled=shuffle)
+    frame, unseen = opened.frame(raw.columns), copied_columns(opened, raw)
+    order = OrderTest.of(frame, raw, unseen=unseen, dropped=opened.dropped, shuffled=shuffle)
     house = House.of({"out": out}, table, always=shuffle)
     if shuffle:
         release_shuffled(opened, house, seed)

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from cvxprivacy.cli import options as shared
-from cvxprivacy.cli.columns import column_of, leave_out, remarks_on_dropped
+from cvxprivacy.cli.columns import column_of, copied_columns, leave_out, remarks_on_dropped
 from cvxprivacy.cli.dossier import report_outputs, report_targets
 from cvxprivacy.cli.dossier.provenance import Asked, Kept
 from cvxprivacy.cli.exits import CODES, arguments, note_reading, notes
@@ -161,8 +161,8 @@ class Releasing:
         if options["shuffle"]:
             release_shuffled(self.opened, self.house, self.seed)
         self.order = OrderTest.of(
-            self.frame, schema, header=self.opened.header, dropped=self.opened.dropped,
-            shuffled=options["shuffle"],
+            self.frame, schema, dropped=self.opened.dropped, shuffled=options["shuffle"],
+            unseen=() if options["untouched"] else copied_columns(self.opened, schema),
         )  # fmt: skip
         self.split = None if options["holdout"] is None else _split(options["holdout"], self.seed)
         self.halves = None if self.split is None else halves_of(self.source, self.split)

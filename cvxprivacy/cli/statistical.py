@@ -238,11 +238,11 @@ class StatisticalTable(MemoryTable):
         ending = ending_of(self.out)[0]
         try:
             self._write_file(data.assign(**integers), path, ending, metadata)
+            if self.format == "stata":
+                self._store(path, data)
         except Exception as error:  # the library has its own
             reason = f"{type(error).__name__}: {error}".splitlines()[0]
             raise self._unfaithful(f"cannot be written ({reason})") from None
-        if self.format == "stata":
-            self._store(path, data)
         self._see_that_it_reads(path, ending, data, metadata)
 
     def _store(self, path: str, data: Any) -> None:

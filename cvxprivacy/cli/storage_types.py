@@ -2,8 +2,8 @@
 
 A ``.dta`` file has records of equal width, and a list of how each variable is stored (Stata,
 *Reference*, ``help dta``: formats 113 to 115, and 117 to 119 with a map of places).  Both are
-written anew, and the map; all else stays.  Of each type the greatest numbers are missing values,
-. and .a to .z.
+written anew, and the map; all else stays.  The greatest numbers of each type are no values: there
+are 27, `.`, `.a` to `.z`, which are the missing ones.
 """
 
 from __future__ import annotations
@@ -46,8 +46,10 @@ class _Layout:
                 data += 5 + int.from_bytes(content[data + 1 : data + 5], "little")
             codes = np.frombuffer(content, "u1", variables, 109)
             return cls(109, codes, 251, data + 5, records, None)
-        head = content[: content.index(b"<map>") + 5]
-        release = int(head[head.index(b"<release>") + 9 :][:3])
+        release = int(content[content.index(b"<release>") + 9 :][:3])
+        label, width = content.index(b"<label>") + 7, 1 if release == 117 else 2
+        label += width + int.from_bytes(content[label : label + width], "little")  # of any text
+        head = content[: content.index(b"<map>", label) + 5]
         sizes = [(b"<K>", "<u4" if release == 119 else "<u2"),
                  (b"<N>", "<u4" if release == 117 else "<u8")]  # fmt: skip
         variables, records = (int(np.frombuffer(head, of, 1, head.index(mark) + 3)[0])

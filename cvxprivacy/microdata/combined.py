@@ -202,7 +202,7 @@ class Combined:
             Given 1 after W and after each key column.
         """
         schema = sample.schema
-        columns = {column.name: column for column in copied if column.codes is not None}  # no lists
+        columns = {column.name: column for column in copied}
         used = nw.to_native(sample.frame.select(schema.columns))
         with warnings.catch_warnings():  # of values without mass: said of the release itself
             warnings.simplefilter("ignore")
@@ -329,7 +329,7 @@ class _Target:
             without = np.zeros(sample.records, np.int64)
         else:
             changed = np.zeros(sample.records, bool)
-            without = _codes(zip(*keys.values(), strict=True))
+            without = codes_of(zip(*keys.values(), strict=True))
         order = np.random.default_rng(0).permutation(sample.records)[:GUESSED]
         frequent = np.argsort(-np.bincount(codes), kind="stable")[:CLASSES]
         codes = np.where(np.isin(codes, frequent), codes, -1)
@@ -343,7 +343,7 @@ class _Target:
         others = {**self.columns}
         beside = [n for n in sample.schema.sensitive if n not in (*self.names, *hidden)]
         others |= {n: sample.column(n) for n in beside}
-        values = {n: c.codes for n, c in [*others.items()][:CANDIDATES] if c.codes is not None}
+        values = {n: c.codes for n, c in [*others.items()][:CANDIDATES]}
         letters = functions(self.name, sample.letters(self.names), values)
         goal = sample.column(self.names[0]).numbers if len(self.names) == 1 else None
         if goal is None:
@@ -443,9 +443,8 @@ class _Target:
 
 def _as_counted(column: Column, leak: Leak) -> Codes:
     """Return a column as it tells most by itself."""
-    if column.numbers is not None and (leak.intervals is not None or column.codes is None):
+    if column.numbers is not None and leak.intervals is not None:
         return parts_of(column.numbers)
-    assert column.codes is not None
     return column.codes
 
 
@@ -462,17 +461,11 @@ def _by_value(value: Codes, letters: Codes, at: Codes) -> Codes:
     return most[at]
 
 
-def _codes(letters: Any) -> Codes:
-    codes = codes_of(letters)
-    assert codes is not None
-    return codes
-
-
 def _unique(
     columns: Mapping[str, Column], without: Mapping[str, str]
 ) -> tuple[tuple[tuple[str, ...], int], ...]:
     """Return how many records are unique on the best one, two, three columns, and on all."""
-    every = {n: c.codes for n, c in columns.items() if c.codes is not None}
+    every = {n: c.codes for n, c in columns.items()}
     left = {n: c for n, c in every.items() if n not in without}
     several = [n for n in left if 2 * columns[n].values <= len(left[n])]
     tried = sorted(several, key=lambda n: -columns[n].values)[:TRIED]

@@ -34,10 +34,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaincc
 
-from cvxprivacy.extras import nw, required
+from cvxprivacy.extras import nw, pd, required
 from cvxprivacy.microdata.sample import FEW, PARTS, Codes, Sample, joint_codes, parts_of
 from cvxprivacy.microdata.untouched import MOSTLY, first
-from cvxprivacy.tables.engines import as_narwhals, python_values
+from cvxprivacy.tables.engines import as_narwhals
 from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.text import cells
 
@@ -51,7 +51,9 @@ BLOCK = 50
 EXPECTED = 10  # records of a value in each block; rarer values are counted together
 WINDOW = 1 << 10  # records that follow each other
 WINDOWS = 64  # which are looked at in a table of more records than they hold
-_DATE = re.compile(r"([0-9]{1,2})[-/.]([0-9]{1,2})[-/.]([0-9]{4})(?![0-9])")
+_DATE = re.compile(r"([0-9]{1,2}|[A-Za-z]{3,9})[-/. ]{1,2}([0-9]{1,2}|[A-Za-z]{3,9})[-/., ]{1,2}"
+                   "([0-9]{4}|[0-9]{2})(?![0-9])")  # fmt: skip
+EXACT = 2**53  # from which on floats are no exact numbers
 SWEEP = 0.9  # correlation with the order of the file
 NEAR = 1 / 30  # of the records, apart on average: a tenth of what a random order makes
 
@@ -66,15 +68,17 @@ class Finding:
         The copied column that gives the order; empty for the order of the file.
     about : str
         The protected column; of a column with the order of the file all that this tells of.
-    kind : {"neighbours", "blocks", "together", "numbering"}
+    kind : {"neighbours", "blocks", "numbering"}
         What is unlike a random order.
     lag : int
         How far apart the records are that are compared.
     agreement, chance : float
-        In which share of their pairs both have the same value, and would by chance, or of columns
-        together in the order of all but the last.
+        In which share of their pairs both have the same value, and would by chance.
     p : float
         Probability of as much by chance, times the number of tests.
+    predicted : float
+        Which share of what is open a neighbour in the order tells of a value; of several columns,
+        of what the order without the last of them leaves open.
     follows : bool
         Whether the column has the order of the file.
     """
@@ -86,13 +90,13 @@ class Finding:
     agreement: float
     chance: float
     p: float
+    predicted: float = 0.0
     follows: bool = False
 
     @property
     def undoes(self) -> bool:
         """Whether an order that ``--shuffle`` does not remove tells most of the column."""
-        share = (self.agreement - self.chance) / max(1 - self.chance, 1e-12)
-        return bool(self.by) and (self.follows or share > MOSTLY)
+        return bool(self.by) and (self.follows or self.predicted > MOSTLY)
 
     def __str__(self) -> str:
         """What tells of what, and by which figures."""
@@ -107,11 +111,10 @@ class Finding:
                 f"the codes of {self.about} are numbered as they first stand: the lowest is that "
                 "of the first record"
             )
-        other = "the order without the last" if self.kind == "together" else "chance"
         figures = "its shares change along the way, and " * (self.kind == "blocks")
         return (
             f"{order} tells of {self.about}: {figures}records {far} have the same in "
-            f"{self.agreement:.1%} of the pairs, where {other} makes {self.chance:.1%}"
+            f"{self.agreement:.1%} of the pairs, where chance makes {self.chance:.1%}"
         )
 
 
@@ -154,7 +157,7 @@ class OrderTest:
         frame: Any,
         schema: TableSchema,
         *,
-        header: Sequence[str] | None = None,
+        unseen: Sequence[str] = (),
         dropped: Sequence[str] = (),
         shuffled: bool = False,
     ) -> OrderTest:
@@ -165,41 +168,48 @@ class OrderTest:
         frame : frame of any kind
             The table, in the order of its file.
         schema : TableSchema
-        header : sequence of str, optional
-            All columns of the file, where ``frame`` has some of them.
+        unseen : sequence of str
+            Copied columns that are not to be looked at.
         dropped : sequence of str
             Columns that are not released.
         shuffled : bool
             As of the class.
         """
-        sample = Sample(_windows(schema.counted_records(frame)), schema)
-        protected = (*schema.key, *schema.sensitive)
-        letters = {name: schema.letters(sample.frame, (name,)) for name in protected}
-        targets = {name: _target(values) for name, values in letters.items()}
-        copied = [name for name in sample.copied if name not in dropped]
-        orders = _orders(sample, copied)
+        counted = schema.counted_records(frame)
+        sample = Sample(_windows(counted), schema)
+        copied = [name for name in sample.copied if name not in {*dropped, *unseen}]
+        targets, orders = _targets(sample), _orders(sample, copied)
         tests = len(targets) * (1 + len(orders))
         place = np.arange(sample.records)
-        findings = [*_findings("", targets, place, tests, LAGS), *_numberings(letters)]
-        undoing: set[str] = set()
+        findings = [*_findings("", targets, place, [], tests, LAGS), *_numberings(sample)]
+        enough: set[str] = set()  # columns that undo it already
         for names, ranks in orders.items():
-            if undoing & {*names}:  # no more columns are needed
+            if enough & {*names}:
                 continue
             order = _along(ranks)
             follows = _follows(order) and (len(names) == 1 or _is_one_sweep(order))
-            of_order = _findings(cells(names), targets, order, tests, LAGS if follows else 1)
+            if len(names) == 1 and not follows and _needs_its_own(sample, *names):
+                of_order = _of_its_stretches(names[0], counted, sample, tests)
+            else:
+                lags = LAGS if follows else 1
+                of_order = _findings(cells(names), targets, order, ranks, tests, lags)
             if of_order and follows:
                 about = cells([one.about for one in of_order])
                 of_order = [replace(of_order[0], about=about, follows=True)]
-            if len(names) > 1:
-                before = _along(ranks[:-1])
-                together = [_together(one, targets, before) for one in of_order]
-                of_order = [one for one in together if one.undoes]
+            elif len(names) > 1:
+                before = {one.about: _predicted(targets[one.about], ranks[:-1]) for one in of_order}
+                further = [
+                    replace(
+                        one, predicted=(one.predicted - before[one.about]) / (1 - before[one.about])
+                    )
+                    for one in of_order
+                    if before[one.about] < 1
+                ]
+                of_order = [one for one in further if one.undoes]
             if any(one.undoes for one in of_order):
-                undoing |= {*names}
+                enough |= {*names}
             findings += of_order
-        unseen = tuple(n for n in header or () if n not in {*sample.frame.columns, *dropped})
-        return cls(tuple(findings), tests, sample.records, shuffled, unseen)
+        return cls(tuple(findings), tests, sample.records, shuffled, tuple(unseen))
 
     @property
     def remaining(self) -> list[Finding]:
@@ -282,16 +292,20 @@ def _windows(frame: Any) -> nw.DataFrame[Any]:
     return nw.from_native(pa.Table.from_batches(parts, reader.schema), eager_only=True)
 
 
-def _target(letters: Sequence[Any]) -> Codes:
-    """Return the letters of a column in their natural order; many of them in 20 intervals.
+def _targets(sample: Sample) -> dict[str, Codes]:
+    """Return the letters of protected columns in their natural order; many in 20 intervals.
 
-    Where no two records have the same letter no pair is equal, in whatever order.
+    Two records of a column of names or dates seldom have the same value, whatever its order is.
     """
-    ranks = _numbered(_dated(letters))
-    if len({*letters}) <= PARTS:
-        return ranks
-    missing = np.array([_is_missing(letter) for letter in letters])
-    return parts_of(np.where(missing, np.nan, ranks))
+    targets = {}
+    for name in (*sample.schema.key, *sample.schema.sensitive):
+        letters = sample.schema.letters(sample.frame, (name,))
+        ranks = _numbered(_dated(letters))
+        if len({*letters}) > PARTS:
+            missing = np.array([_is_missing(letter) for letter in letters])
+            ranks = parts_of(np.where(missing, np.nan, ranks))
+        targets[name] = ranks
+    return targets
 
 
 def _numbered(values: Sequence[Any]) -> Codes:
@@ -315,40 +329,62 @@ def _natural(value: Any) -> tuple[bool, bool, Any, str]:
 def _orders(sample: Sample, copied: Sequence[str]) -> dict[tuple[str, ...], list[Codes]]:
     """Return the ranks of copied columns, of one alone or of two or three beside each other.
 
-    Of several, each order of precedence is one.  What many records share gives no order.
+    Of several, each order of precedence is one, as long as all but the last leave it open.  Values
+    that many records have in common give no order.
     """
-    ranks = {name: of for name in copied if (of := _ranks(sample, name)) is not None}
-    columns = list(ranks)
-    orders: dict[tuple[str, ...], list[Codes]] = {}
+    ranks = {name: _ranks(sample, name) for name in copied}
+    columns, orders = list(ranks), dict[tuple[str, ...], list[Codes]]()
+    counts: dict[frozenset[str], int] = {}
+
+    def values(names: Sequence[str]) -> int:
+        if (places := frozenset(names)) not in counts:
+            counts[places] = int(joint_codes([ranks[name] for name in names]).max(initial=-1)) + 1
+        return counts[places]
+
     for run in (columns[i : i + k] for k in (1, 2, 3) for i in range(len(columns) - k + 1)):
-        if not _is_shared(joint_codes([ranks[name] for name in run])):
-            orders |= {names: [ranks[name] for name in names] for names in permutations(run)}
+        for names in permutations(run) if FEW * values(run) > sample.records else ():
+            if len(names) == 1 or 2 * values(names[:-1]) < sample.records:
+                orders[names] = [ranks[name] for name in names]
     return orders
 
 
 def _along(ranks: Sequence[Codes]) -> Codes:
     """Return records by their ranks; among equal ones in an order that is not that of the file."""
-    return np.lexsort((np.random.default_rng(0).random(len(ranks[0])), *ranks[::-1]))
+    mixed = np.random.default_rng(0).permutation(len(ranks[0]))
+    return mixed[np.argsort(joint_codes(ranks)[mixed], kind="stable")]
 
 
-def _is_shared(codes: Codes) -> bool:
-    """Tell whether many records share each value, on average."""
-    return FEW * (int(codes.max(initial=-1)) + 1) <= len(codes)
+def _ranks(sample: Sample, name: str) -> Codes:
+    """Return the ranks of a column's values."""
+    numbers = sample.column(name).numbers
+    if numbers is not None and sample.frame[name].dtype.is_numeric():  # dates have hours
+        finite = numbers[np.isfinite(numbers)]
+        if not (np.abs(finite) >= EXACT).any():
+            ranks: Codes = np.unique(numbers, return_inverse=True)[1]
+            return ranks
+    return _numbered(_dated(sample.values(name)))
 
 
-def _ranks(sample: Sample, name: str) -> Codes | None:
-    """Return the ranks of a column's values; None where they cannot be compared."""
-    column = sample.column(name)
-    if column.codes is None:
-        return None
-    if column.numbers is not None and sample.frame[name].dtype.is_numeric():  # dates have hours
-        ranks: Codes = np.unique(column.numbers, return_inverse=True)[1]
-        return ranks
-    return _numbered(_dated(python_values(sample.frame[name])))
+def _needs_its_own(sample: Sample, name: str) -> bool:
+    """Tell whether these are stretches of a larger table, which a column can put in its order."""
+    dtype = sample.frame[name].dtype
+    return sample.records == WINDOW * WINDOWS and not (dtype.is_nested() or dtype == nw.Object)
+
+
+def _of_its_stretches(name: str, counted: Any, sample: Sample, tests: int) -> list[Finding]:
+    """Return what the order of a column of a large table tells: by stretches of that order.
+
+    In stretches of the file few records have a neighbour in it.
+    """
+    schema = sample.schema
+    table: Any = as_narwhals(counted).select([name, *schema.columns])
+    part = Sample(_windows(nw.to_native(table.sort(name))), schema)
+    ranks = [_ranks(part, name)]
+    return _findings(name, _targets(part), _along(ranks), ranks, tests, 1)
 
 
 def _dated(values: Sequence[Any]) -> Sequence[Any]:
-    """Return days such as 31.12.2025 with the year first; if a value is no day, all as they are.
+    """Return days such as 31.12.2025, 12/31/25 or 31 Dec 2025 as dates; else all as they are.
 
     Of 03/04/2026 the first number is the day, unless another value says otherwise.
     """
@@ -356,10 +392,21 @@ def _dated(values: Sequence[Any]) -> Sequence[Any]:
     days = {text: day for text in texts if isinstance(text, str) and (day := _DATE.match(text))}
     if not days or len(days) < len(texts):
         return values
+    if not all(day[1].isdecimal() and day[2].isdecimal() for day in days.values()):
+        guess = pd.tseries.api.guess_datetime_format
+        formats = {shown for text in [*days][:100] if (shown := guess(text))}  # May is short, too
+        for shown in sorted(formats):
+            times = pd.to_datetime([*days], format=shown, errors="coerce")
+            if not times.hasnans:
+                named = dict(zip(days, times, strict=True))
+                return [named.get(value) for value in values]
+        return values
     most = [max(int(day[i]) for day in days.values()) for i in (1, 2)]
     first, second = (2, 1) if most[0] <= 12 < most[1] else (1, 2)
-    iso = {text: f"{day[3]}-{day[second]:>02}-{day[first]:>02}{text[day.end() :]}"
-           for text, day in days.items()}  # fmt: skip
+    iso = {}
+    for text, day in days.items():
+        year = day[3] if len(day[3]) == 4 else ("19" if day[3] >= "69" else "20") + day[3]
+        iso[text] = f"{year}-{day[second]:>02}-{day[first]:>02}{text[day.end() :]}"
     return [iso.get(value) for value in values]
 
 
@@ -373,22 +420,21 @@ def _is_one_sweep(order: Codes) -> bool:
     return abs(np.corrcoef(order, np.arange(len(order)))[0, 1]) > SWEEP
 
 
-def _together(one: Finding, targets: Mapping[str, Codes], before: Codes) -> Finding:
-    """Return a finding of several columns beside what all but the last of them tell."""
-    if one.follows:
-        return one
-    along = targets[one.about][before]
-    chance = max(one.chance, float((along[1:] == along[:-1]).mean()))
-    return replace(one, kind="together", chance=chance)
-
-
 # ---- tests of one order ------------------------------------------------------------------
 
 
 def _findings(
-    by: str, targets: Mapping[str, Codes], order: Codes, tests: int, lags: int
+    by: str,
+    targets: Mapping[str, Codes],
+    order: Codes,
+    ranks: Sequence[Codes],
+    tests: int,
+    lags: int,
 ) -> list[Finding]:
-    """Return what an order tells of each column, by the least p-value of its counts."""
+    """Return what an order tells of each column, by the least p-value of its counts.
+
+    It is that of the ranks of columns, or of the file, which has none.
+    """
     findings = []
     for about, codes in targets.items():
         along = codes[order]
@@ -403,9 +449,37 @@ def _findings(
         )
         p = min(1.0, 3 * tests * p_value)
         if p < LEVEL:
-            figures = float(agreement[place]), chance
-            findings.append(Finding(by, about, kind, place + 1, *figures, p))
+            predicted = _predicted(codes, ranks) if ranks else 0.0
+            figures = float(agreement[place]), chance, p, predicted
+            findings.append(Finding(by, about, kind, place + 1, *figures))
     return findings
+
+
+def _predicted(codes: Codes, ranks: Sequence[Codes]) -> float:
+    """Return which share of what is open a neighbour in an order tells of a value.
+
+    That is by agreement; by agreement of records with the same rank, as far as there are others; or
+    by information, as values that always differ tell each other, too.
+    """
+    order = _along(ranks)
+    along, rank = codes[order], joint_codes(ranks)[order]
+    before, after = along[:-1], along[1:]
+    same, tied = before == after, rank[:-1] == rank[1:]
+    chance = float(((np.bincount(codes) / len(codes)) ** 2).sum())
+    agreement = (float(same.mean()) - chance) / (1 - chance)
+    if tied.any():
+        others = float((np.append(tied, False) | np.insert(tied, 0, False)).mean())  # have others
+        agreement = max(agreement, others * (float(same[tied].mean()) - chance) / (1 - chance))
+    pairs = joint_codes([before, after])
+    cells, rows, columns = (len(np.unique(codes)) for codes in (pairs, before, after))
+    information = _entropy(before) + _entropy(after) - _entropy(pairs)
+    information -= (cells - rows - columns + 1) / (2 * len(pairs))  # bias: Miller and Madow
+    return max(agreement, information / _entropy(codes))
+
+
+def _entropy(codes: Codes) -> float:
+    share = np.unique(codes, return_counts=True)[1] / len(codes)
+    return float(-(share * np.log(share)).sum())
 
 
 def _lagged(codes: Codes, lags: int) -> tuple[npt.NDArray[Any], float, npt.NDArray[Any]]:
@@ -469,20 +543,22 @@ def _code(value: Any) -> Any:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _numberings(letters: Mapping[str, Sequence[Any]]) -> list[Finding]:
+def _numberings(sample: Sample) -> list[Finding]:
     """Return the columns whose codes, 0, 1, … or 1, 2, …, first stand in this order.
 
     Frequent values come first more often: the chance of an order is the product of the share of
     each value among those that are still to come.
     """
-    findings = []
-    for name, values in letters.items():
+    findings, schema = [], sample.schema
+    protected = (*schema.key, *schema.sensitive)
+    for name in protected:
+        values = schema.letters(sample.frame, (name,))
         sizes = Counter(code for code in map(_code, values) if code is not None)
         codes = list(sizes)  # as they first stand
         if not codes or codes[0] not in (0, 1):
             continue
         left = np.cumsum([*sizes.values()][::-1])[::-1]
-        p = min(1.0, float(np.prod([*sizes.values()] / left)) * len(letters))
+        p = min(1.0, float(np.prod([*sizes.values()] / left)) * len(protected))
         if codes == [codes[0] + i for i in range(len(codes))] and p < NUMBERED:
             findings.append(Finding("", name, "numbering", 1, 0.0, 0.0, p))
     return findings

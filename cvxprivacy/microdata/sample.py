@@ -31,22 +31,21 @@ class Column:
     Attributes
     ----------
     name : str
-    codes : array of int or None
-        The number of each record's value, 0, 1, …; a missing value is one.  None where values
-        cannot be compared, lists for instance.
+    codes : array of int
+        The number of each record's value, 0, 1, …; a missing value is one.
     numbers : array of float or None
         The values themselves, of dates the days, NaN where one is missing; None where they are
         neither numbers nor dates.
     """
 
     name: str
-    codes: Codes | None
+    codes: Codes
     numbers: npt.NDArray[np.float64] | None
 
     @property
     def values(self) -> int:
         """Number of different values."""
-        return 0 if self.codes is None else int(self.codes.max(initial=-1)) + 1
+        return int(self.codes.max(initial=-1)) + 1
 
 
 @dataclass(frozen=True)
@@ -90,32 +89,37 @@ class Sample:
 
     def letters(self, names: tuple[str, ...]) -> Codes:
         """Return the numbers of the letters of columns, binned and grouped as the schema says."""
-        codes = codes_of(self.schema.letters(self.frame, names))
-        assert codes is not None
-        return codes
+        return codes_of(self.schema.letters(self.frame, names))
 
-    def column(self, name: str) -> Column:
-        """Return a column as it is."""
+    def values(self, name: str) -> list[Any]:
+        """Return a column as objects of Python; those that cannot be compared, as text."""
         series = self.frame[name]
         try:
             values = python_values(series)
         except InputError:  # a date after 9999
-            return Column(name, None, None)
+            values = python_values(series.cast(nw.String))
+        try:
+            set(values)
+        except TypeError:  # lists, for instance
+            return [None if value is None else str(value) for value in values]
+        return values
+
+    def column(self, name: str) -> Column:
+        """Return a column as it is."""
+        series, values = self.frame[name], self.values(name)
         codes = codes_of(values)
-        if series.dtype in (nw.Date, nw.Datetime):
+        days = series.dtype in (nw.Date, nw.Datetime)
+        if days and not any(isinstance(day, str) for day in values):
             values = [None if day is None else day.toordinal() for day in values]
         elif not series.dtype.is_numeric():
             return Column(name, codes, None)
         return Column(name, codes, np.array(values, float))
 
 
-def codes_of(values: Iterable[Hashable]) -> Codes | None:
-    """Number values by their first appearance, or return None where they cannot be compared."""
+def codes_of(values: Iterable[Hashable]) -> Codes:
+    """Number values by their first appearance."""
     places: dict[Hashable, int] = {}
-    try:
-        return np.array([places.setdefault(value, len(places)) for value in values], np.int64)
-    except TypeError:
-        return None
+    return np.array([places.setdefault(value, len(places)) for value in values], np.int64)
 
 
 def parts_of(numbers: npt.NDArray[np.float64]) -> Codes:

@@ -194,7 +194,7 @@ def undoing(leaks: Sequence[Leak], keys: Sequence[str]) -> list[dict[str, Any]]:
             "key": leak.about,
             "column": leak.column,
             "share": leak.share,
-            "undoes": leak.share > MOSTLY,
+            "undoes": (leak.lower or 0.0) > MOSTLY * leak.entropy,
             "words": f"{leak.column} is copied and tells {leak.share:.0%} of {leak.about}: whoever "
             f"has both may see where {leak.about} was changed; drop or coarsen it",
         }
@@ -320,9 +320,7 @@ def _leak(
         column.name, about, units, sample.records, column.values,
         coarse=coarse, sampled=sample.sampled,
     )  # fmt: skip
-    ways: list[tuple[Codes, int | None]] = []
-    if column.codes is not None:
-        ways.append((column.codes, None))
+    ways: list[tuple[Codes, int | None]] = [(column.codes, None)]
     if column.numbers is not None and column.values > PARTS:
         parts = parts_of(column.numbers)
         ways.append((parts, int(parts.max()) + 1))

@@ -547,7 +547,8 @@ def test_storage_types_of_stata_hold_numbers_and_missing_values(version, here):
     columns |= {"wide": [0.1, 2.0, 3.0, None, "a", "z"], "large": [101.0, 2.0, 3.0, None, "a", "z"]}
     data = pd.DataFrame(columns, dtype=object)
     letters = {name: ["a", "z"] for name in columns if name != "text"}
-    pyreadstat.write_dta(data, "t.dta", version=version, missing_user_values=letters)
+    pyreadstat.write_dta(data, "t.dta", version=version, missing_user_values=letters,
+                         file_label="a <map> </header> <K>")  # fmt: skip
     kinds = ["int8", "int16", "int32", "float", "string", "float", "int8"]
     content, stored = stored_as(Path("t.dta").read_bytes(), kinds)
     Path("n.dta").write_bytes(content)

@@ -86,9 +86,7 @@ def test_a_copied_column_gives_an_order_back():
     assert findings_of(mixed) == expected
     assert findings_of(frame) == {("", "town"), *expected}
     assert findings_of(mixed, dropped=columns[1:]) == {("number", "town")}
-    some = OrderTest.of(mixed[["town", "age", "ill"]], SCHEMA, header=[*mixed])
-    assert some.findings == ()
-    assert some.unseen == (*columns, "chance")
+    assert findings_of(mixed, unseen=columns) == set()
 
 
 @pytest.mark.parametrize("shape", ["name", "ISO", "day", "datetime", "time", "integer", "padded"])
@@ -108,6 +106,61 @@ def test_an_order_by_values_that_are_all_different_is_seen(shape, role):
     assert [one.about for one in OrderTest.of(frame, schema).findings] == ["t"]
     mixed = frame.sample(frac=1, random_state=3, ignore_index=True)
     assert OrderTest.of(mixed, schema, dropped=["age"]).findings == ()
+
+
+def undoing(frame, **options):
+    schema = TableSchema(key=("town",), sensitive=("ill",))
+    mixed = frame.sample(frac=1, random_state=3, ignore_index=True)
+    test = OrderTest.of(mixed, schema, shuffled=True, dropped=["age"], **options)
+    assert not {one.by for one in test.findings if one.undoes} - {"by"}
+    return bool(test.refusals)
+
+
+@pytest.mark.parametrize("period", [2, 3])
+def test_neighbours_that_always_differ_undo_a_release_too(period):
+    frame = people(3000)
+    frame["town"] = [list("abc")[i % period] for i in range(3000)]
+    frame["by"] = np.arange(3000) * 3
+    assert undoing(frame)
+
+
+def test_long_numbers_are_ordered_by_all_of_their_digits():
+    frame = people(3000).assign(by=2**60 + np.arange(3000))
+    frame["town"] = np.repeat(np.random.default_rng(0).choice(list("abc"), 375), 8)
+    assert undoing(frame)
+
+
+@pytest.mark.parametrize("shape", ["%d.%m.%y %H:%M", "%m/%d/%y", "%d %b %Y", "%b %d, %Y %H:%M",
+                                   "%d-%b-%Y", "%d.%m.%Y"])  # fmt: skip
+def test_dates_are_ordered_in_all_usual_spellings(shape):
+    days = pd.Timestamp("2015-01-01") + pd.to_timedelta(np.arange(3000), "D")
+    frame = people(3000).assign(by=days.strftime(shape))
+    frame["town"] = [list("ab")[i // 150 % 2] for i in range(3000)]
+    assert undoing(frame)
+
+
+@pytest.mark.parametrize(("alone", "refused"), [(0, True), (1200, True), (2900, False)])
+def test_households_tell_of_each_other(alone, refused):
+    """With ``alone`` of 3,000 people in households of one, the others are in fives."""
+    by = np.concatenate([np.repeat(np.arange((3000 - alone) // 5), 5), 10_000 + np.arange(alone)])
+    town = np.random.default_rng(0).choice(list("abcdef"), by.max() + 1)[by]
+    assert undoing(people(3000).assign(by=by, town=town)) == refused
+
+
+@pytest.mark.parametrize("engine", ["pandas", "duckdb"])
+def test_a_large_table_is_looked_at_in_the_order_of_each_column(engine, monkeypatch):
+    """Stretches of the file hold few neighbours of a household."""
+    monkeypatch.setattr(order, "WINDOW", 64)
+    monkeypatch.setattr(order, "WINDOWS", 8)
+    by = np.repeat(np.arange(1000), 4)
+    frame = people(4000).assign(by=[f"H{i}" for i in by])
+    frame["town"] = np.random.default_rng(0).choice(list("abcdef"), 1000)[by]
+    mixed = frame.drop(columns="age").sample(frac=1, random_state=3, ignore_index=True)
+    if engine == "duckdb":
+        mixed = pytest.importorskip("duckdb").sql("FROM mixed")
+    schema = TableSchema(key=("town",), sensitive=("ill",))
+    (refusal,) = OrderTest.of(mixed, schema, shuffled=True).refusals
+    assert refusal == "the order of by, which is copied, tells of town: drop or coarsen it"
 
 
 @pytest.mark.parametrize("names", [("year", "month", "day"), ("month", "day", "year"),
@@ -180,7 +233,7 @@ def test_false_alarms_are_rare(kinds):
     chance, wrong, trials = np.random.default_rng(kinds), 0, 300
     for _ in range(trials):
         codes = chance.choice(kinds, int(chance.integers(30, 400)))
-        wrong += bool(order._findings("", {"w": codes}, np.arange(len(codes)), 1, order.LAGS))
+        wrong += bool(order._findings("", {"w": codes}, np.arange(len(codes)), [], 1, order.LAGS))
     assert wrong <= 2  # 0.3 are expected at most, and 3 or more in 0.4 % of such tests
     assert LEVEL == 1e-3
 

@@ -98,7 +98,9 @@ def release_verdict(
         words = "No table was drawn: this report prices a release that could be made, and nothing "
         return _verdict(None, f"{words}is approved by it.")
     if unseen := document["order"]["unseen"]:
-        words = f"that no copied column undoes the changes was not looked at, of {first(unseen)}"
+        words = f"nobody looked at what {first(unseen)} tell of the changes, and they are copied"
+        if len(unseen) == 1:
+            words = f"nobody looked at what {unseen[0]} tells of the changes, and it is copied"
         return _verdict(None, f"Not approved: {words}.", [words])
     plain = [check.stated for check in checks if check.sentence == f"{check.stated} holds"]
     lost = [check.sentence for check in checks if check.law_holds is False]
