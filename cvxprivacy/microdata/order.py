@@ -184,31 +184,10 @@ class OrderTest:
         findings = [*_findings("", targets, place, [], tests, LAGS), *_numberings(sample)]
         enough: set[str] = set()  # columns that undo it already
         for names, ranks in orders.items():
-            if enough & {*names}:
-                continue
-            order = _along(ranks)
-            follows = _follows(order) and (len(names) == 1 or _is_one_sweep(order))
-            if len(names) == 1 and not follows and _needs_its_own(sample, *names):
-                of_order = _of_its_stretches(names[0], counted, sample, tests)
-            else:
-                lags = LAGS if follows else 1
-                of_order = _findings(cells(names), targets, order, ranks, tests, lags)
-            if of_order and follows:
-                about = cells([one.about for one in of_order])
-                of_order = [replace(of_order[0], about=about, follows=True)]
-            elif len(names) > 1:
-                before = {one.about: _predicted(targets[one.about], ranks[:-1]) for one in of_order}
-                further = [
-                    replace(
-                        one, predicted=(one.predicted - before[one.about]) / (1 - before[one.about])
-                    )
-                    for one in of_order
-                    if before[one.about] < 1
-                ]
-                of_order = [one for one in further if one.undoes]
-            if any(one.undoes for one in of_order):
-                enough |= {*names}
-            findings += of_order
+            if not enough & {*names}:
+                of_order = _of_columns(names, ranks, targets, tests, sample, counted)
+                enough |= {*names} if any(one.undoes for one in of_order) else set()
+                findings += of_order
         return cls(tuple(findings), tests, sample.records, shuffled, tuple(unseen))
 
     @property
@@ -363,6 +342,38 @@ def _ranks(sample: Sample, name: str) -> Codes:
             ranks: Codes = np.unique(numbers, return_inverse=True)[1]
             return ranks
     return _numbered(_dated(sample.values(name)))
+
+
+def _of_columns(
+    names: Sequence[str],
+    ranks: Sequence[Codes],
+    targets: Mapping[str, Codes],
+    tests: int,
+    sample: Sample,
+    counted: Any,
+) -> list[Finding]:
+    """Return what the order of a copied column tells, or that of several undoes."""
+    order, several = _along(ranks), len(names) > 1
+    if _follows(order) and (not several or _is_one_sweep(order)):
+        findings = _findings(cells(names), targets, order, ranks, tests, LAGS)
+        about = cells([one.about for one in findings])
+        return [replace(findings[0], about=about, follows=True)] if findings else []
+    if not several and _needs_its_own(sample, names[0]):
+        return _of_its_stretches(names[0], counted, sample, tests)
+    findings = _findings(cells(names), targets, order, ranks, tests, 1)
+    return _beyond(findings, targets, ranks[:-1]) if several else findings
+
+
+def _beyond(
+    findings: Sequence[Finding], targets: Mapping[str, Codes], ranks: Sequence[Codes]
+) -> list[Finding]:
+    """Return what undoes a column beyond what the order of all columns but the last predicts."""
+    further = []
+    for one in findings:
+        before = _predicted(targets[one.about], ranks)
+        if before < 1:
+            further.append(replace(one, predicted=(one.predicted - before) / (1 - before)))
+    return [one for one in further if one.undoes]
 
 
 def _needs_its_own(sample: Sample, name: str) -> bool:
