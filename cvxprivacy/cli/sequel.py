@@ -33,6 +33,7 @@ from cvxprivacy.model.one_symbol import i1
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.release.channel import Channel, MergedChannel
 from cvxprivacy.release.sequel import Matching, Sequel, earlier_letters, in_one, names_of
+from cvxprivacy.tables.labels import printable
 from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.text import aligned, cells, plain
 from cvxprivacy_verifier.wording import many
@@ -351,7 +352,7 @@ def _bound(table: str, channel: str) -> bool:
         return False
     if kept["sha256"] != file_sum(channel):
         problem = f"by {Path(table + ENDING).name} another channel released {table}"
-        remedy = f"pass {kept['name']}, as it was written"
+        remedy = f"pass {printable(kept['name'])}, as it was written"
         raise InputError(f"--after-channel {channel}", problem, remedy)
     return True
 

@@ -203,7 +203,7 @@ class OrderTest:
             if one.by and not one.undoes:
                 about.setdefault(one.by, []).append(one.about)
         listed = [f"{by} (of {cells(names)})" for by, names in about.items()]
-        return f"copied columns whose order tells a little: {first(listed)}" if listed else ""
+        return f"copied columns whose order tells something: {first(listed)}" if listed else ""
 
     @property
     def refusals(self) -> list[str]:

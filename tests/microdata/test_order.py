@@ -192,7 +192,7 @@ def test_what_is_refused_is_what_shuffling_and_dropping_do_not_mend():
     frame["number"] = np.random.default_rng(0).normal(frame["town"].map("abcdef".index), 2)
     test = OrderTest.of(frame, SCHEMA, shuffled=True)
     assert test.refusals == []
-    assert test.hints == "copied columns whose order tells a little: number (of town)"
+    assert test.hints == "copied columns whose order tells something: number (of town)"
     frame["number"] = frame.groupby("town").cumcount()  # they start anew in each town
     assert OrderTest.of(frame, SCHEMA, shuffled=True).refusals == []
 
