@@ -143,5 +143,5 @@ def _letters(column: npt.NDArray[Any], kind: str) -> npt.NDArray[np.int64]:
     else:
         first, shift = _MISSING[kind]
         letter = (np.ascontiguousarray(column).view("<i8") - first) >> shift
-        letter = np.where(letter > 26, -1, letter)  # what is no number of Stata stays what it is
+        letter = np.where(letter > 26, -1, letter)  # NaN and infinities are left alone
     return np.maximum(letter, -1)

@@ -178,10 +178,11 @@ class OrderTest:
         counted = schema.counted_records(frame)
         sample = Sample(_windows(counted), schema)
         copied = [name for name in sample.copied if name not in {*dropped, *unseen}]
-        targets, orders = _targets(sample), _orders(sample, copied)
+        letters = _letters(sample)
+        targets, orders = _targets(letters), _orders(sample, copied)
         tests = len(targets) * (1 + len(orders))
         place = np.arange(sample.records)
-        findings = [*_findings("", targets, place, [], tests, LAGS), *_numberings(sample)]
+        findings = [*_findings("", targets, place, [], tests, LAGS), *_numberings(letters)]
         enough: set[str] = set()  # columns that undo it already
         for names, ranks in orders.items():
             if not enough & {*names}:
@@ -271,17 +272,23 @@ def _windows(frame: Any) -> nw.DataFrame[Any]:
     return nw.from_native(pa.Table.from_batches(parts, reader.schema), eager_only=True)
 
 
-def _targets(sample: Sample) -> dict[str, Codes]:
-    """Return the letters of protected columns in their natural order; many in 20 intervals.
+def _letters(sample: Sample) -> dict[str, Sequence[Any]]:
+    """Return the letters of protected columns, record by record."""
+    schema = sample.schema
+    names = (*schema.key, *schema.sensitive)
+    return {name: schema.letters(sample.frame, (name,)) for name in names}
+
+
+def _targets(letters: Mapping[str, Sequence[Any]]) -> dict[str, Codes]:
+    """Return numbers of letters in their natural order; of many, of 20 intervals.
 
     Two records of a column of names or dates seldom have the same value, whatever its order is.
     """
     targets = {}
-    for name in (*sample.schema.key, *sample.schema.sensitive):
-        letters = sample.schema.letters(sample.frame, (name,))
-        ranks = _numbered(_dated(letters))
-        if len({*letters}) > PARTS:
-            missing = np.array([_is_missing(letter) for letter in letters])
+    for name, values in letters.items():
+        ranks = _numbered(_dated(values))
+        if len({*values}) > PARTS:
+            missing = np.array([_is_missing(value) for value in values])
             ranks = parts_of(np.where(missing, np.nan, ranks))
         targets[name] = ranks
     return targets
@@ -335,8 +342,8 @@ def _along(ranks: Sequence[Codes]) -> Codes:
 
 def _ranks(sample: Sample, name: str) -> Codes:
     """Return the ranks of a column's values."""
-    numbers = sample.column(name).numbers
-    if numbers is not None and sample.frame[name].dtype.is_numeric():  # dates have hours
+    numbers = sample.column(name).numbers if sample.frame[name].dtype.is_numeric() else None
+    if numbers is not None:  # of dates they are days, without hours
         finite = numbers[np.isfinite(numbers)]
         if not (np.abs(finite) >= EXACT).any():
             ranks: Codes = np.unique(numbers, return_inverse=True)[1]
@@ -358,7 +365,7 @@ def _of_columns(
         findings = _findings(cells(names), targets, order, ranks, tests, LAGS)
         about = cells([one.about for one in findings])
         return [replace(findings[0], about=about, follows=True)] if findings else []
-    if not several and _needs_its_own(sample, names[0]):
+    if not several and _orders_a_larger_table(sample, names[0]):
         return _of_its_stretches(names[0], counted, sample, tests)
     findings = _findings(cells(names), targets, order, ranks, tests, 1)
     return _beyond(findings, targets, ranks[:-1]) if several else findings
@@ -376,7 +383,7 @@ def _beyond(
     return [one for one in further if one.undoes]
 
 
-def _needs_its_own(sample: Sample, name: str) -> bool:
+def _orders_a_larger_table(sample: Sample, name: str) -> bool:
     """Tell whether these are stretches of a larger table, which a column can put in its order."""
     dtype = sample.frame[name].dtype
     return sample.records == WINDOW * WINDOWS and not (dtype.is_nested() or dtype == nw.Object)
@@ -391,7 +398,7 @@ def _of_its_stretches(name: str, counted: Any, sample: Sample, tests: int) -> li
     table: Any = as_narwhals(counted).select([name, *schema.columns])
     part = Sample(_windows(nw.to_native(table.sort(name))), schema)
     ranks = [_ranks(part, name)]
-    return _findings(name, _targets(part), _along(ranks), ranks, tests, 1)
+    return _findings(name, _targets(_letters(part)), _along(ranks), ranks, tests, 1)
 
 
 def _dated(values: Sequence[Any]) -> Sequence[Any]:
@@ -554,22 +561,20 @@ def _code(value: Any) -> Any:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _numberings(sample: Sample) -> list[Finding]:
+def _numberings(letters: Mapping[str, Sequence[Any]]) -> list[Finding]:
     """Return the columns whose codes, 0, 1, … or 1, 2, …, first stand in this order.
 
     Frequent values come first more often: the chance of an order is the product of the share of
     each value among those that are still to come.
     """
-    findings, schema = [], sample.schema
-    protected = (*schema.key, *schema.sensitive)
-    for name in protected:
-        values = schema.letters(sample.frame, (name,))
+    findings = []
+    for name, values in letters.items():
         sizes = Counter(code for code in map(_code, values) if code is not None)
         codes = list(sizes)  # as they first stand
         if not codes or codes[0] not in (0, 1):
             continue
         left = np.cumsum([*sizes.values()][::-1])[::-1]
-        p = min(1.0, float(np.prod([*sizes.values()] / left)) * len(protected))
+        p = min(1.0, float(np.prod([*sizes.values()] / left)) * len(letters))
         if codes == [codes[0] + i for i in range(len(codes))] and p < NUMBERED:
             findings.append(Finding("", name, "numbering", 1, 0.0, 0.0, p))
     return findings
