@@ -25,7 +25,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pyreadstat
 
-from cvxprivacy.cli import main
+from cvxprivacy_sdc.commands import main
 
 MOST = 2_000  # records of a table
 LEVELS = range(2, 25)  # of a key and of a confidential column

@@ -68,12 +68,12 @@ def ours(table: Path, key: list[str], sensitive: str) -> dict[str, Any]:
     """Return the same of this package, and the seconds of the whole audit."""
     import pandas as pd
 
-    import cvxprivacy as cpv
+    import cvxprivacy_sdc as sdc
 
     frame = pd.read_csv(table)
-    cpv.audit(frame.head(100), key=key, sensitive=sensitive)  # imports what it needs
+    sdc.audit(frame.head(100), key=key, sensitive=sensitive)  # imports what it needs
     start = time.perf_counter()
-    audit = cpv.audit(frame, key=key, sensitive=sensitive)
+    audit = sdc.audit(frame, key=key, sensitive=sensitive)
     seconds = time.perf_counter() - start
     worst = {name: measure.worst for name, measure in audit.measures.items()}
     number = pd.api.types.is_numeric_dtype(frame[sensitive])

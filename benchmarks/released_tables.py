@@ -3,7 +3,7 @@
     python -m benchmarks.released_tables [HOW_MANY [FIRST]]
 
 Small tables under random criteria: whole counts, blind and by encoder wx, and draws that are
-mended. What the report of each says is decided again by `cvxprivacy_verifier.released`, which
+mended. What the report of each says is decided again by `cvxprivacy_sdc.recount`, which
 shares nothing with what designs and draws. Printed is what became of them, and each that is denied.
 """
 
@@ -23,8 +23,8 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from cvxprivacy.cli import main
-from cvxprivacy_verifier.released import recounted
+from cvxprivacy_sdc.commands import main
+from cvxprivacy_sdc.recount import recounted
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,7 @@ def main() -> None:
     maker = context.Process(target=make, args=(path, records))
     maker.start()
     maker.join()
-    released, command = str(folder / "released.parquet"), ["-m", "cvxprivacy", *RELEASE]
+    released, command = str(folder / "released.parquet"), ["-m", "cvxprivacy_sdc", *RELEASE]
     print("plain copy", timed("-c", COPY, str(path), str(folder / "copy.parquet")))
     for survey in ("--no-untouched", "--untouched"):
         print(f"release {survey}", timed(*command, survey, "--out", released, str(path)))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cvxprivacy.sdc.partitions import hansen_mukherjee, mdav, mu_approx
+from cvxprivacy_sdc.partitions import hansen_mukherjee, mdav, mu_approx
 
 SCALARS = np.random.default_rng(0).standard_normal(32_768)
 RECORDS = np.random.default_rng(1).standard_normal((30_162, 6))

@@ -35,7 +35,6 @@ from .criteria import (
     TCloseness as TCloseness,
 )
 from .errors import (
-    BrokenTableError as BrokenTableError,
     CertificationError as CertificationError,
     InfeasibleError as InfeasibleError,
     InputError as InputError,
@@ -58,7 +57,6 @@ from .formulations.water_filling import (
     ReverseWaterFilling as ReverseWaterFilling,
     closed_gaussian_bound as closed_gaussian_bound,
 )
-from .formulations.whole_counts import WholeCounts as WholeCounts
 from .frontiers.frontier import Frontier as Frontier
 from .frontiers.many import solve_all as solve_all
 from .frontiers.surface import (
@@ -70,26 +68,6 @@ from .frontiers.sweep import (
     sweep as sweep,
 )
 from .leakage.evaluated import divergence as divergence
-from .microdata.audit import (
-    audit as audit,
-    audit_each as audit_each,
-)
-from .microdata.compare import compare as compare
-from .microdata.drawn_table import release_table as release_table
-from .microdata.full_domain import (
-    full_domain as full_domain,
-    price_of_determinism as price_of_determinism,
-)
-from .microdata.generalisation import Hierarchy as Hierarchy
-from .microdata.group_criteria import (
-    BetaLikeness as BetaLikeness,
-    DistinctDiversity as DistinctDiversity,
-    RecursiveDiversity as RecursiveDiversity,
-)
-from .microdata.intervals import optimal_intervals as optimal_intervals
-from .microdata.quality import quality as quality
-from .microdata.recoded_key import recoded_key as recoded_key
-from .microdata.untouched import untouched as untouched
 from .model import (
     information as information,
     one_symbol as one_symbol,
@@ -109,7 +87,6 @@ from .programs.parameter import Parameter as Parameter
 from .release.channel import Channel as Channel
 from .release.decoder import Decoder as Decoder
 from .release.gaussian import GaussianRelease as GaussianRelease
-from .release.sequel import Sequel as Sequel
 from .results.capacity import capacity as capacity
 from .results.comparison import compare_channels as compare_channels
 from .results.privacy_profile import PrivacyProfile as PrivacyProfile

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 __all__ = [
-    "BrokenTableError",
     "CertificationError",
     "InfeasibleError",
     "InputError",
@@ -20,7 +19,7 @@ __all__ = [
 ]
 
 
-class _Kept:
+class Pickled:
     """An error that comes back whole from a worker process."""
 
     def __reduce__(self) -> Any:
@@ -33,7 +32,7 @@ def _again(kind: type[Exception], args: tuple[Any, ...], state: dict[str, Any]) 
     return error
 
 
-class InputError(_Kept, ValueError):
+class InputError(Pickled, ValueError):
     """An argument that no program can be made of; a ``ValueError``.
 
     Attributes
@@ -131,72 +130,31 @@ class UnseenValueWarning(UserWarning):
         return text + "make a channel from records that have them"
 
 
-class MissingPackageError(_Kept, ImportError):
+class MissingPackageError(Pickled, ImportError):
     """A package that an extra brings is not installed; an ``ImportError``.
 
     Attributes
     ----------
     package : str
         What is missing, as its index calls it.
-    extra : str
-        What brings it: ``pip install 'cvxprivacy[extra]'``.
+    requirement : str
+        What to install, such as ``cvxprivacy[tables]``.
 
     Examples
     --------
     >>> import cvxprivacy as cpv
-    >>> print(cpv.MissingPackageError("pandas", "tables", "a table"))
+    >>> print(cpv.MissingPackageError("pandas", "cvxprivacy[tables]", "a table"))
     a table needs pandas, which is not installed; install it with: pip install 'cvxprivacy[tables]'
     """
 
-    def __init__(self, package: str, extra: str, need: str) -> None:
+    def __init__(self, package: str, requirement: str, need: str) -> None:
         package = {"sklearn": "scikit-learn"}.get(package, package.replace("_", "-"))
-        self.package, self.extra = package, extra
-        line = f"pip install 'cvxprivacy[{extra}]'"
+        self.package, self.requirement = package, requirement
+        line = f"pip install '{requirement}'"
         super().__init__(f"{need} needs {package}, which is not installed; install it with: {line}")
 
 
-class BrokenTableError(_Kept, ValueError):
-    """A drawn table breaks criteria, and no merging of its groups was found that mends that.
-
-    Where all groups may be merged there is none; where moves are forbidden, another order of
-    merging might mend it.
-
-    Attributes
-    ----------
-    criteria : list of str
-        Those that are still broken.
-
-    Examples
-    --------
-    Each value may become the next one round a circle, so that any two groups of the table have a
-    record that may not be in the other.  Of 18 records a group is drawn that leaves open fewer than
-    as many as 8 equally likely ones:
-
-    >>> import cvxprivacy as cpv
-    >>> import pandas as pd
-    >>> table = pd.DataFrame({"age": ["a", "b", "c"] * 6, "ill": ["no", "yes"] * 9})
-    >>> source = cpv.DiscreteSource.from_table(table, sensitive="ill", key="age")
-    >>> backwards = [("a", "c"), ("b", "a"), ("c", "b")]
-    >>> rules = [cpv.RecordEntropy(8), cpv.ForbiddenMoves(lambda x, y: (x, y) in backwards)]
-    >>> problem = cpv.MinimumDistortion(source, cpv.hamming(source.x), rules)
-    >>> try:
-    ...     cpv.release_table(problem, table, seed=2, ensure="table")
-    ... except cpv.BrokenTableError as error:
-    ...     print(error.criteria)
-    ['RecordEntropy(8)']
-    """
-
-    def __init__(self, groups: int, criteria: Sequence[str]) -> None:
-        self.criteria = list(criteria)
-        left = "1 group is left" if groups == 1 else f"{groups:,} groups are left"
-        super().__init__(
-            f"the drawn table breaks {', '.join(criteria)}, and no merging of its groups was found "
-            f"that mends it ({left}); relax the criterion, allow suppression, or ask it of the law "
-            "alone"
-        )
-
-
-class InfeasibleError(_Kept, ValueError):
+class InfeasibleError(Pickled, ValueError):
     """No release satisfies the constraints, and ``certificate`` proves it.
 
     Attributes
@@ -240,7 +198,7 @@ class InfeasibleError(_Kept, ValueError):
         self.conflict, self.extremes = list(conflict), dict(extremes or {})
 
 
-class CertificationError(_Kept, RuntimeError):
+class CertificationError(Pickled, RuntimeError):
     """Nothing finite could be proved; the best bounds found are attached.
 
     Attributes

@@ -16,15 +16,15 @@ _ENGINES = {  # packages of frames and series
 }
 
 
-def required(module: str, extra: str, need: str) -> Any:
+def required(module: str, requirement: str, need: str) -> Any:
     """Return a module of a package that an extra brings.
 
     Parameters
     ----------
     module : str
         Its dotted name.
-    extra : str
-        What brings it.
+    requirement : str
+        What to install: a distribution, with the extra that brings the package.
     need : str
         What needs it, such as "a report".
 
@@ -39,7 +39,7 @@ def required(module: str, extra: str, need: str) -> Any:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != package:  # one that the package itself needs
             raise
-        raise MissingPackageError(package, extra, need) from None
+        raise MissingPackageError(package, requirement, need) from None
 
 
 class _Deferred(ModuleType):
@@ -48,7 +48,7 @@ class _Deferred(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # what asks whether a module has it means this one
             raise AttributeError(name)
-        return getattr(required(self.__name__, "tables", "a table"), name)
+        return getattr(required(self.__name__, "cvxprivacy[tables]", "a table"), name)
 
 
 if TYPE_CHECKING:

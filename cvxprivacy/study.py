@@ -28,12 +28,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
-from cvxprivacy.errors import (
-    BrokenTableError,
-    CertificationError,
-    InfeasibleError,
-    InputError,
-)
+from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
 from cvxprivacy.files import whole_file
 from cvxprivacy.style import HOUSE
 from cvxprivacy.text import aligned
@@ -316,7 +311,7 @@ def run(
         print(f"\npicture: {out}")
     except BrokenPipeError:  # who reads has seen enough
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
-    except (InputError, InfeasibleError, CertificationError, BrokenTableError, OSError) as error:
+    except (InputError, InfeasibleError, CertificationError, OSError) as error:
         raise SystemExit(str(error)) from None
     return Outcome(result, tuple(item for item in items if isinstance(item, Claim)), figure)
 

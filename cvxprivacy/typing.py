@@ -37,7 +37,6 @@ from cvxprivacy.results.enclosure import Enclosure
 from cvxprivacy.results.informed import Informed
 from cvxprivacy.results.price import Price
 from cvxprivacy.results.solution import GaussianSolution, Solution
-from cvxprivacy.results.table import TableSolution
 from cvxprivacy.solvers.watch import Progress
 
 __all__ = [
@@ -62,5 +61,4 @@ __all__ = [
     "Rule",
     "Solution",
     "Sweep",
-    "TableSolution",
 ]

@@ -26,6 +26,7 @@ import pandas as pd
 from matplotlib.colors import ListedColormap
 
 import cvxprivacy as cpv
+import cvxprivacy_sdc as sdc
 from cvxprivacy import information, one_symbol, style
 from cvxprivacy.study import claim, run
 
@@ -40,7 +41,7 @@ HELD = 1e-9  # bits: a defect below is rounding
 
 
 def defects_of(law, kind):
-    """Return how far each property fails; the law has axes y₁, y₂, x₁, x₂, shape (2, 3, 3, 2)."""
+    """Return how far each property fails; the law has axes (y₁, y₂), (x₁, x₂), shape (6, 6)."""
     f, of_y, of_x = KINDS[kind], law.reshape(2, 3, 6), law.reshape(6, 3, 2)
     whole, first = f(law.reshape(6, 6)), of_y.sum(axis=1)
     given_x1 = np.array([f(of_x[:, a]) for a in range(3)])
@@ -57,7 +58,7 @@ def defects_of(law, kind):
 def study(*, laws: int = 300, seed: int = 1):
     """Count the twelve, and put Table 1 to random laws."""
     people = cpv.datasets.load_bezzi()
-    audit = cpv.audit(people, key="height", sensitive="diagnosis", bins={"height": 10})
+    audit = sdc.audit(people, key="height", sensitive="diagnosis", bins={"height": 10})
     people["bin"] = audit.released.schema.bins["height"].named(people["height"].tolist())
     rng, defects = np.random.default_rng(seed), pd.DataFrame(0.0, list(KINDS), list(PRINTED))
     for _ in range(laws):
@@ -65,8 +66,7 @@ def study(*, laws: int = 300, seed: int = 1):
         given = np.array([rng.dirichlet(np.full(6, a)) for a in spread])
         law = 0.99 * rng.dirichlet(np.full(6, 0.5))[:, None] * given + 0.01 / 36
         for kind in KINDS:
-            found = defects_of(law.reshape(2, 3, 3, 2), kind)
-            defects.loc[kind] = np.maximum(defects.loc[kind], found)
+            defects.loc[kind] = np.maximum(defects.loc[kind], defects_of(law, kind))
     people = people.assign(**{kind: audit.per_record(kind) for kind in KINDS})
     return SimpleNamespace(people=people, average=audit.after.plugin, defects=defects, laws=laws)
 

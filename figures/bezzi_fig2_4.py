@@ -25,6 +25,7 @@ import numpy as np
 import pandas as pd
 
 import cvxprivacy as cpv
+import cvxprivacy_sdc as sdc
 from cvxprivacy import information, one_symbol, style
 from cvxprivacy.study import claim, run
 
@@ -43,25 +44,25 @@ def study(*, quick: bool = False):
     share, distance = salary.entropy() / age.entropy(), cpv.absolute_error(coarse.x)
     both = [cpv.TCloseness(T), cpv.LDiversity(L)]
     alike = [cpv.TCloseness(T * share), cpv.LDiversity(L**share)]
-    levels = {name: cpv.Hierarchy.suppression(whole.levels[name]) for name in KEY}
-    levels["age"] = cpv.Hierarchy.intervals(age.x, 25, 50)  # Table 4
+    levels = {name: sdc.Hierarchy.suppression(whole.levels[name]) for name in KEY}
+    levels["age"] = sdc.Hierarchy.intervals(age.x, 25, 50)  # Table 4
     _, a1, a2, _ = levels["age"].levels
-    four = cpv.optimal_intervals(age, both, groups=4).groups
+    four = sdc.optimal_intervals(age, both, groups=4).groups
     cases = {"A2": (W, a2, both), "A1": (W, a1, both), "best four": (W, four, both)}
     audits = {}
     for name, (w, groups, criteria) in {**cases, "A1, salary": (SALARY, a1, alike)}.items():
         bands = table["age"].map(dict(zip(age.x, groups, strict=True)))
         released = table[[w]].assign(age=bands)  # all else is suppressed
-        audits[name] = cpv.audit(table, released, key=KEY, sensitive=w, criteria=criteria)
+        audits[name] = sdc.audit(table, released, key=KEY, sensitive=w, criteria=criteria)
     old = np.array(age.x) > 50
     return SimpleNamespace(
         table=table, whole=whole, age=age, salary=salary, audits=audits,
         everybody={w: information.entropy(everybody[w].value_counts()) for w in (W, SALARY)},
         at_51=information.mutual_information(age.joint @ np.array([old, ~old]).T),
-        best=cpv.optimal_intervals(age, both), levels=cpv.full_domain(whole, levels, both),
-        strict=cpv.optimal_intervals(age, [cpv.LDiversity(3)]),
-        loose=cpv.optimal_intervals(salary, [cpv.TCloseness(T)]),
-        price=cpv.price_of_determinism(coarse, distance, both),
+        best=sdc.optimal_intervals(age, both), levels=sdc.full_domain(whole, levels, both),
+        strict=sdc.optimal_intervals(age, [cpv.LDiversity(3)]),
+        loose=sdc.optimal_intervals(salary, [cpv.TCloseness(T)]),
+        price=sdc.price_of_determinism(coarse, distance, both),
         salaries=cpv.MinimumDistortion(paid, distance, alike).solve(),
     )  # fmt: skip
 

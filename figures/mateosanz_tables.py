@@ -25,8 +25,8 @@ from scipy.special import erf
 
 import cvxprivacy as cpv
 from cvxprivacy import style
-from cvxprivacy.sdc import loss, masking
 from cvxprivacy.study import claim, run
+from cvxprivacy_sdc import loss, masking
 
 PARTS = ["PIL(Q)", "PIL(mean)", "PIL(var)", "PIL(cov)", "PIL(r)"]
 PAPER = pd.DataFrame.from_dict({  # Table 3, as printed

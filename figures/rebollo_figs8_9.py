@@ -22,9 +22,9 @@ from scipy.stats import norm
 
 import cvxprivacy as cpv
 from cvxprivacy import style
-from cvxprivacy.sdc.partitions import hansen_mukherjee, mdav, means, mu_approx
-from cvxprivacy.sdc.risk import estimated_leakage
 from cvxprivacy.study import claim, run
+from cvxprivacy_sdc.partitions import hansen_mukherjee, mdav, means, mu_approx
+from cvxprivacy_sdc.risk import estimated_leakage
 
 RHO, STEP, PLACES = 0.95, 0.15, (0.05, 0.15, 0.3, 0.5, 0.7, 0.9)  # D of the optimal releases
 SHARES = (0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.26, 0.3, 0.34, 0.38, 0.5)  # k/n

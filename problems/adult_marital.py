@@ -28,6 +28,7 @@ import numpy as np
 import pandas as pd
 
 import cvxprivacy as cpv
+import cvxprivacy_sdc as sdc
 from cvxprivacy import one_symbol, style
 from cvxprivacy.study import claim, run
 
@@ -51,7 +52,7 @@ def halved(levels):
     """Pairs of neighbouring levels, pairs of pairs, …, suppression."""
     widths = 2 ** np.arange(1, np.ceil(np.log2(len(levels))))
     groups = [[int(i // width) for i in range(len(levels))] for width in widths]
-    return cpv.Hierarchy(levels, [*groups, ["*"] * len(levels)])
+    return sdc.Hierarchy(levels, [*groups, ["*"] * len(levels)])
 
 
 def study(*, letters: Annotated[int, "greatest |X| that is tried"] = 160, quick: bool = False):
@@ -68,7 +69,7 @@ def study(*, letters: Annotated[int, "greatest |X| that is tried"] = 160, quick:
         kinds = {"age": "ordinal", "sex": "hamming", "race": "hamming", "education": "ordinal"}
         distance = cpv.per_attribute(kinds, source)
         hierarchies = {name: halved(source.levels[name]) for name in KEY}
-        price = cpv.price_of_determinism(
+        price = sdc.price_of_determinism(
             source, distance, CRITERIA, hierarchies=hierarchies, certify="warn"
         )
         tried[width] = f"|X| = {len(source.x):,}", price.randomised.status
@@ -84,7 +85,7 @@ def study(*, letters: Annotated[int, "greatest |X| that is tried"] = 160, quick:
         shares[name] = fixed, float(price.randomised.terms[f"distortion of {name}"])
     shares = pd.DataFrame(shares, ["best levels", "best randomisation"]).T
     released = price.randomised.channel.apply(kept, seed=1)
-    audit = cpv.audit(kept, released, criteria=CRITERIA, **columns)
+    audit = sdc.audit(kept, released, criteria=CRITERIA, **columns)
     return SimpleNamespace(uncoarsened=uncoarsened, tried=tried, source=source, price=price,
                            shares=shares, audit=audit)  # fmt: skip
 

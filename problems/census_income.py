@@ -31,8 +31,8 @@ from scipy.optimize import brentq
 
 import cvxprivacy as cpv
 from cvxprivacy import style
-from cvxprivacy.sdc.risk import estimated_leakage
 from cvxprivacy.study import claim, run
+from cvxprivacy_sdc.risk import estimated_leakage
 
 SENSITIVE = ["TAXINC", "WSALVAL"]
 KEYS = {"AGI": "adjusted gross\nincome", "EMCONTRB": "employer's health\ncontribution",

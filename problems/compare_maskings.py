@@ -25,15 +25,16 @@ variance; and that the usual picture of linked records against information loss 
 import numpy as np
 
 import cvxprivacy as cpv
+import cvxprivacy_sdc as sdc
 from cvxprivacy import style
-from cvxprivacy.sdc.masking import (
+from cvxprivacy.study import claim, run
+from cvxprivacy_sdc.masking import (
     MDAV,
     AdditiveNoise,
     HansenMukherjee,
     MuApprox,
     RankSwapping,
 )
-from cvxprivacy.study import claim, run
 
 SENSITIVE = "TAXINC"
 KEYS = {"PTOTVAL": "total income", "STATETAX": "state income tax", "INTVAL": "interest"}
@@ -53,7 +54,7 @@ AT = 0.2  # the distortion at which methods are compared in words
 def study():
     """Mask Census by every method, and certify the frontier."""
     census = cpv.datasets.load_census()
-    return cpv.compare(census, METHODS, sensitive=SENSITIVE, key=list(KEYS))
+    return sdc.compare(census, METHODS, sensitive=SENSITIVE, key=list(KEYS))
 
 
 def curve(result, name):

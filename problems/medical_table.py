@@ -27,6 +27,7 @@ from scipy.optimize import brentq
 from scipy.special import rel_entr
 
 import cvxprivacy as cpv
+import cvxprivacy_sdc as sdc
 from cvxprivacy import one_symbol, style
 from cvxprivacy.study import claim, run
 
@@ -46,10 +47,10 @@ def study():
     source = cpv.DiscreteSource.from_table(people, **columns)
     middles = source.schema.bins["height"].middles
     cm = cpv.Distortion(cpv.absolute_error(middles).matrix, inputs=source.x, outputs=source.x)
-    prices = {t: cpv.price_of_determinism(source, cm, [cpv.TCloseness(t)]) for t in PROMISES}
+    prices = {t: sdc.price_of_determinism(source, cm, [cpv.TCloseness(t)]) for t in PROMISES}
     costs = {t: (p.deterministic.distortion, p.randomised.value) for t, p in prices.items()}
     table = pd.DataFrame(costs, ["best intervals", "best randomisation"]).T
-    audit = cpv.audit(people, criteria=[cpv.TCloseness(PROMISE), cpv.KAnonymity(2)], **columns)
+    audit = sdc.audit(people, criteria=[cpv.TCloseness(PROMISE), cpv.KAnonymity(2)], **columns)
     return SimpleNamespace(audit=audit, source=source, prices=prices, table=table)
 
 

@@ -1,4 +1,4 @@
-"""Write ``tests/data/api.txt``: the public names, with their signatures.
+"""Write ``tests/data/api.txt`` and ``api_sdc.txt``: the public names, with their signatures.
 
 ``python -m tests.api``.  A line that goes, or an argument, is a break that CHANGELOG tells of, and
 from 1.0 on one that was deprecated for a version: see CONTRIBUTING.
@@ -13,20 +13,23 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import cvxprivacy as cpv
-
 ROOT = Path(__file__).parent.parent
-PATH = ROOT / "tests" / "data" / "api.txt"
+PAGES = {"cvxprivacy": "api", "cvxprivacy_sdc": "api_sdc"}  # of the reference, and files of data
 LISTED = re.compile(r"^   (?P<name>[a-zA-Z_][\w.]*)$", re.MULTILINE)
 
 
-def public() -> dict[str, Any]:
-    """Return what is documented in the reference, by dotted name without the package's."""
-    page = (ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
+def stored(package: str) -> Path:
+    """Return the file of a package's names."""
+    return ROOT / "tests" / "data" / f"{PAGES[package]}.txt"
+
+
+def public(package: str) -> dict[str, Any]:
+    """Return what the reference documents of a package, by dotted name without the package's."""
+    page = (ROOT / "docs" / "reference" / f"{PAGES[package]}.md").read_text(encoding="utf-8")
     values = {}
     for dotted in LISTED.findall(page):
         *modules, name = dotted.split(".")
-        module = importlib.import_module(".".join(["cvxprivacy", *modules])) if modules else cpv
+        module = importlib.import_module(".".join([package, *modules]))
         values[dotted] = getattr(module, name)
     return values
 
@@ -47,7 +50,7 @@ def members(value: type) -> Iterator[str]:
 
     What it has from a class of another package is not promised here.
     """
-    ours = [c for c in value.__mro__ if c.__module__.split(".")[0] == "cvxprivacy"]
+    ours = [c for c in value.__mro__ if c.__module__.split(".")[0] in PAGES]
     for name in sorted({name for owner in ours for name in vars(owner)}):
         if not name.startswith("_"):
             static = inspect.getattr_static(value, name)
@@ -55,17 +58,18 @@ def members(value: type) -> Iterator[str]:
             yield f"{name}{signature(getattr(value, name))}" if called else name
 
 
-def lines() -> Iterator[str]:
+def lines(package: str) -> Iterator[str]:
     """Yield a line for each public name, and one for each of its members."""
-    for dotted, value in sorted(public().items()):
+    for dotted, value in sorted(public(package).items()):
         yield f"{dotted}{signature(value)}" if callable(value) else dotted
         if inspect.isclass(value) and not issubclass(value, Exception):
             yield from (f"    .{member}" for member in members(value))
 
 
 def main() -> None:
-    """Write the file."""
-    PATH.write_text("\n".join(lines()) + "\n", encoding="utf-8")
+    """Write the files."""
+    for package in PAGES:
+        stored(package).write_text("\n".join(lines(package)) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

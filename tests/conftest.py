@@ -14,6 +14,10 @@ import hypothesis  # noqa: E402
 import pytest  # noqa: E402
 
 from tests.public_tables import tables  # noqa: E402, F401 (a fixture)
+from tests.repository import HAS_SDC  # noqa: E402
+
+# Without cvxprivacy_sdc the core is tested alone: not what is of both, pages and versions.
+collect_ignore = [] if HAS_SDC else ["sdc", "docs", "test_versions.py"]
 
 hypothesis.settings.register_profile("suite", deadline=None, print_blob=True, max_examples=40)
 hypothesis.settings.load_profile("suite")

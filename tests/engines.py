@@ -86,3 +86,17 @@ def people(records: int = 90, seed: int = 0) -> dict:
 
 # The arguments with which ``people`` are counted.
 ASKED = {"sensitive": "ill", "key": ["age", "sex"], "bins": {"age": 20}, "missing": "level"}
+
+
+def collections(monkeypatch) -> list[int]:
+    """Return a list that grows by the length of whatever is collected from an engine."""
+    sizes: list[int] = []
+    collect = nw.LazyFrame.collect
+
+    def spy(self, *args, **options):
+        outcome = collect(self, *args, **options)
+        sizes.append(len(outcome))
+        return outcome
+
+    monkeypatch.setattr(nw.LazyFrame, "collect", spy)
+    return sizes

@@ -25,14 +25,13 @@ SPARED = (  # words of examples that are of an extra
 )
 
 
-def examples() -> dict[str, str]:
-    """Return how each docstring's examples fail, empty where they do not; all modules load."""
-    import cvxprivacy
-
+def examples(name: str) -> dict[str, str]:
+    """Return how the examples of a package fail, empty where they do not; all modules load."""
+    package = import_module(name)
     outcome = {}
     finder = doctest.DocTestFinder(exclude_empty=True)
-    for module in pkgutil.walk_packages(cvxprivacy.__path__, "cvxprivacy.", onerror=lambda _: None):
-        if module.name.endswith("__main__") or ".masking" in module.name:
+    for module in pkgutil.walk_packages(package.__path__, f"{name}.", onerror=lambda _: None):
+        if module.name.endswith("__main__"):
             continue
         for test in finder.find(import_module(module.name)):
             text = "".join(example.source for example in test.examples)
@@ -54,7 +53,7 @@ def ending(code: str) -> str:
 
 def command(words: list[str]) -> tuple[int, str]:
     """Return the exit code of a command, and all that it prints as errors."""
-    from cvxprivacy.cli import main
+    from cvxprivacy_sdc.commands import main
 
     errors = StringIO()
     with redirect_stdout(StringIO()), redirect_stderr(errors):
@@ -70,7 +69,7 @@ if __name__ == "__main__":
     for name in asked["hidden"]:
         sys.modules[name] = None  # type: ignore[assignment]
     answer = {
-        "examples": examples() if asked["examples"] else {},
+        "examples": examples("cvxprivacy") if asked["examples"] else {},
         "code": {name: ending(code) for name, code in asked["code"].items()},
         "commands": {name: command(words) for name, words in asked["commands"].items()},
     }

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -15,12 +13,14 @@ from pathlib import Path
 import pytest
 
 import cvxprivacy as cpv
+from tests.repository import ROOT, loaded_after, scripts
 
-ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "cvxprivacy"
+FOLDERS = {"cvxprivacy": ROOT, "cvxprivacy_sdc": ROOT / "sdc"}  # each with its package inside
 VERIFIER = ROOT / "verifier" / "cvxprivacy_verifier"
 
-# A room imports only from those above it in this list, for type checkers too.
+# A room imports only from those above it in its list, for type checkers too; those of
+# cvxprivacy_sdc from all of cvxprivacy, which knows nothing of them.
 ROOMS = [
     "errors",
     "extras",
@@ -48,11 +48,27 @@ ROOMS = [
     "typing",
     "plotting",
     "reference",
-    "sdc",
-    "microdata",
-    "cli",
+]
+SDC_ROOMS = [
+    "errors",
+    "recount",
+    "partitions",
+    "loss",
+    "masking",
+    "risk",
+    "auditing",
+    "recoding",
+    "copied",
+    "utility",
+    "whole_counts",
+    "releases",
+    "formats",
+    "statements",
+    "dossier",
+    "commands",
     "__main__",
 ]
+FLOORS = [f"cvxprivacy.{room}" for room in ROOMS] + [f"cvxprivacy_sdc.{room}" for room in SDC_ROOMS]
 
 
 @cache
@@ -73,12 +89,15 @@ def imports_of(path: Path) -> set[str]:
     return names
 
 
-def modules() -> list[Path]:
-    return [p for p in sorted(PACKAGE.rglob("*.py")) if p != PACKAGE / "__init__.py"]
+def modules(*packages: str) -> list[Path]:
+    """Return the files of packages, by default of all, but for what lists their public names."""
+    roots = [FOLDERS[package] / package for package in packages or FOLDERS]
+    return [p for root in roots for p in sorted(root.rglob("*.py")) if p != root / "__init__.py"]
 
 
 def dotted(path: Path) -> str:
-    parts = path.relative_to(ROOT).with_suffix("").parts
+    folder = FOLDERS["cvxprivacy" if path.is_relative_to(PACKAGE) else "cvxprivacy_sdc"]
+    parts = path.relative_to(folder).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
@@ -87,7 +106,7 @@ MODULES = {dotted(path) for path in modules()}
 
 def test_a_room_imports_only_from_those_above_it_and_none_in_a_circle():
     graph = {dotted(path): imports_of(path) & MODULES for path in modules()}
-    room = {name: ROOMS.index(name.split(".")[1]) for name in graph}
+    room = {name: FLOORS.index(".".join(name.split(".")[:2])) for name in graph}
     upwards = [(of, name) for of, names in graph.items() for name in names if room[name] > room[of]]
     assert not upwards
     list(TopologicalSorter(graph).static_order())  # raises CycleError, which names the circle
@@ -105,17 +124,11 @@ def test_the_verifier_needs_only_the_standard_library_and_flint():
 
 
 def test_only_the_conic_statements_import_cvxpy():
-    users = {p.parent for p in modules() if any(n.split(".")[0] == "cvxpy" for n in imports_of(p))}
+    users = {p for p in modules() if any(n.split(".")[0] == "cvxpy" for n in imports_of(p))}
+    paper_table = FOLDERS["cvxprivacy_sdc"] / "cvxprivacy_sdc" / "whole_counts" / "paper_table.py"
+    folders = {path.parent for path in users - {paper_table}}
     # a measure states its own cone
-    assert users == {PACKAGE / "leakage", PACKAGE / "solvers" / "conic"}
-
-
-def loaded_after(code: str) -> set[str]:
-    done = subprocess.run(
-        [sys.executable, "-c", f"{code}; import sys; print(*sys.modules)"],
-        capture_output=True, text=True, check=True, cwd=ROOT,
-    )  # fmt: skip
-    return set(done.stdout.split())
+    assert folders == {PACKAGE / "leakage", PACKAGE / "solvers" / "conic"}
 
 
 def test_importing_is_lazy():
@@ -138,18 +151,6 @@ def test_every_public_name_exists():
 # ---- scripts -----------------------------------------------------------------------------
 
 
-def script(path: Path):
-    specification = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(specification)
-    sys.modules[path.stem] = module
-    specification.loader.exec_module(module)
-    return module
-
-
-def scripts() -> list[Path]:
-    return sorted(p for folder in ("problems", "figures") for p in (ROOT / folder).glob("*.py"))
-
-
 def test_scripts_are_short():
     """A problem has at most 100 lines, a figure 130, a study of a data set 160."""
     for path in scripts():
@@ -163,9 +164,8 @@ def test_scripts_are_short():
 
 
 def test_every_script_is_tested():
-    sources = "".join(
-        p.read_text(encoding="utf-8") for p in (ROOT / "tests" / "scripts").glob("*.py")
-    )
+    tests = sorted((ROOT / "tests").glob("**/scripts/*.py"))
+    sources = "".join(path.read_text(encoding="utf-8") for path in tests)
     tested = set(re.findall(r"^def test_script_(\w+)", sources, re.MULTILINE))
     assert {path.stem for path in scripts()} == tested
 

@@ -8,25 +8,31 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).parent.parent / "cvxprivacy"
-EXAMPLES = [p for p in sorted(PACKAGE.rglob("*.py")) if ">>> " in p.read_text(encoding="utf-8")]
+from tests.repository import HAS_SDC, ROOT
+
+PACKAGES = [ROOT / "cvxprivacy", *[ROOT / "sdc" / "cvxprivacy_sdc"] * HAS_SDC]
+FILES = [path for package in PACKAGES for path in sorted(package.rglob("*.py"))]
+EXAMPLES = [path for path in FILES if ">>> " in path.read_text(encoding="utf-8")]
 SLOW = {
-    "frontiers/frontier.py",
-    "frontiers/surface.py",
-    "frontiers/sweep.py",
-    "sdc/risk/linkage.py",
+    "cvxprivacy.frontiers.frontier",
+    "cvxprivacy.frontiers.surface",
+    "cvxprivacy.frontiers.sweep",
+    "cvxprivacy_sdc.risk.linkage",
 }
+
+
+def dotted(path: Path) -> str:
+    """Return the name of a module."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(part for part in parts if part not in ("sdc", "__init__"))
 
 
 @pytest.mark.usefixtures("tables")
 @pytest.mark.parametrize("tables", ["sample"], indirect=True)
-@pytest.mark.parametrize("path", [
-    pytest.param(p, marks=[pytest.mark.long] * (p.relative_to(PACKAGE).as_posix() in SLOW))
-    for p in EXAMPLES
-], ids=lambda p: str(p.relative_to(PACKAGE)))  # fmt: skip
-def test_the_examples_of_a_module_hold(path):
-    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
-    module = importlib.import_module(".".join(p for p in parts if p != "__init__"))
-    failed, tried = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
+@pytest.mark.parametrize("name", [
+    pytest.param(name, marks=[pytest.mark.long] * (name in SLOW)) for name in map(dotted, EXAMPLES)
+])  # fmt: skip
+def test_the_examples_of_a_module_hold(name):
+    failed, tried = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
     assert tried
     assert not failed

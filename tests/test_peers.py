@@ -13,7 +13,7 @@ import pytest
 import cvxprivacy as cpv
 from benchmarks.peers import cases, judge
 from benchmarks.peers.tally import Tally
-from tests.test_architecture import ROOT
+from tests.repository import ROOT
 
 PEERS = ROOT / "benchmarks" / "peers"
 PAGE = ROOT / "docs" / "reference" / "peers.md"

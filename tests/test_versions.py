@@ -1,4 +1,4 @@
-"""One version for both distributions, wherever it stands; and what is published is what is here."""
+"""One version for all distributions, wherever it stands; and what is published is what is here."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import tomllib
 from importlib import metadata
 
 import cvxprivacy as cpv
+import cvxprivacy_sdc as sdc
 import cvxprivacy_verifier
-from tests.test_architecture import ROOT
+from tests.repository import ROOT
 
 VERSION = cvxprivacy_verifier.__version__
-OURS, VERIFIER = (
+OURS, SDC, VERIFIER = (
     tomllib.loads((ROOT / folder / "pyproject.toml").read_text(encoding="utf-8"))
-    for folder in ("", "verifier")
+    for folder in ("", "sdc", "verifier")
 )
 
 
@@ -27,13 +28,16 @@ def test_the_version_is_one():
     before_release = "rc" in VERSION or "dev" in VERSION
     assert newest[1] == ("Unreleased" if before_release else VERSION)
     assert cpv.__version__ == metadata.version("cvxprivacy")
+    assert sdc.__version__ == VERSION
+    named = {name for name in SDC["project"]["dependencies"] if name.startswith("cvxprivacy")}
+    assert named == {f"cvxprivacy[tables]=={VERSION}", f"cvxprivacy-verifier=={VERSION}"}
 
 
-def test_both_distributions_say_the_same():
+def test_all_distributions_say_the_same():
     for field in ("requires-python", "license", "authors", "urls"):
-        assert OURS["project"][field] == VERIFIER["project"][field]
-    licences = [(ROOT / folder / "LICENSE").read_bytes() for folder in ("", "verifier")]
-    assert licences[0] == licences[1]
+        assert OURS["project"][field] == VERIFIER["project"][field] == SDC["project"][field]
+    licences = {(ROOT / folder / "LICENSE").read_bytes() for folder in ("", "sdc", "verifier")}
+    assert len(licences) == 1
 
 
 def test_the_release_workflow_looks_where_the_version_stands():

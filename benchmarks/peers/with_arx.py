@@ -13,6 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 import cvxprivacy as cpv
+import cvxprivacy_sdc as sdc
 
 from . import judge
 from .cases import Table, tables
@@ -86,7 +87,7 @@ def here(frame: pd.DataFrame, numbers: dict[str, tuple[Fraction, int]]) -> dict[
         "entropy l": cpv.LDiversity(asked["entropy l"]),
         "t": cpv.TCloseness(asked["t"], "tv"),
     }
-    audit = cpv.audit(frame, key=["a", "b"], sensitive="w", criteria=list(criteria.values()))
+    audit = sdc.audit(frame, key=["a", "b"], sensitive="w", criteria=list(criteria.values()))
     worst = {name: measure.worst for name, measure in audit.measures.items()}
     told = {model: verdict.holds for model, verdict in zip(criteria, audit.verdicts, strict=True)}
     c = audit.measure(f"c at l={numbers['recursive'][1]}").worst
@@ -154,8 +155,8 @@ def found(table: Table, k: int) -> set[tuple[int, int]]:
     frame = pd.DataFrame(table.keys, columns=["a", "b"]).assign(w=table.w)
     source = cpv.DiscreteSource.from_table(frame, sensitive="w", key=["a", "b"])
     hierarchies = {
-        name: cpv.Hierarchy(range(6), [[raised(i, level) for i in range(6)] for level in (1, 2)])
+        name: sdc.Hierarchy(range(6), [[raised(i, level) for i in range(6)] for level in (1, 2)])
         for name in ("a", "b")
     }
-    best = cpv.full_domain(source, hierarchies, [cpv.KAnonymity(k)])
+    best = sdc.full_domain(source, hierarchies, [cpv.KAnonymity(k)])
     return {(levels["a"], levels["b"]) for levels in best.minimal}

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pandas as pd
 from pycanon import anonymity
 
-import cvxprivacy as cpv
+import cvxprivacy_sdc as sdc
 
 from . import judge
 from .cases import Table, tables
@@ -50,9 +50,9 @@ def compared(table: Table) -> dict[str, tuple[float, float, float]]:
     """Return what is said here, what there, and the truth, of each line."""
     text, numbered = frame(table, numbers=False), frame(table, numbers=True)
     classes, whole = table.classes, table.whole
-    audit = cpv.audit(text, key=KEY, sensitive="w")
+    audit = sdc.audit(text, key=KEY, sensitive="w")
     ours = {name: measure.worst for name, measure in audit.measures.items()}
-    ordered = cpv.audit(numbered, key=KEY, sensitive="w").measures["ordered distance"].worst
+    ordered = sdc.audit(numbered, key=KEY, sensitive="w").measures["ordered distance"].worst
     distinct = min(len(of) for of in classes)
     delta = anonymity.delta_disclosure(text, KEY, W)
     lines = {

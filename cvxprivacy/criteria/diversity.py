@@ -241,10 +241,9 @@ class RecordEntropy(Criterion):
 class KAnonymity(TableCriterion):
     """Every released group has at least k records, or none: k-anonymity.
 
-    Samarati 2001.  It speaks of a table, whose groups can be counted: ``audit``, ``full_domain``
-    and ``optimal_intervals`` ask for it.  It is not convex, as a mass is 0 or at least k/N, so that
-    no convex program states it; :class:`WholeCounts` designs the table itself, and
-    :class:`RecordEntropy` is what a law can promise: all tables of such groups satisfy it.
+    Samarati 2001.  It speaks of a table, whose groups can be counted.  It is not convex, as a mass
+    is 0 or at least k/N, so that no convex program states it; :class:`RecordEntropy` is what a law
+    can promise: all tables of such groups satisfy it.
 
     Parameters
     ----------
@@ -259,9 +258,13 @@ class KAnonymity(TableCriterion):
     Examples
     --------
     >>> import cvxprivacy as cpv
+    >>> import cvxprivacy_sdc as sdc
     >>> source = cpv.DiscreteSource.from_counts([[4, 1, 1], [1, 2, 2]])
-    >>> cpv.optimal_intervals(source, [cpv.KAnonymity(5)]).groups
-    ['0', '[1, 2]', '[1, 2]']
+    >>> try:
+    ...     cpv.MinimumDistortion(source, cpv.hamming(3), [cpv.KAnonymity(5)])
+    ... except cpv.InputError as error:
+    ...     print(error.remedy)
+    let cvxprivacy_sdc.WholeCounts design the table itself, or ask a law for RecordEntropy
     """
 
     name = "k_anonymity"
@@ -277,7 +280,9 @@ class KAnonymity(TableCriterion):
         "(2001)",
         examples=("KAnonymity=5",),
     )
-    _instead = "let WholeCounts design the table itself, or ask a law for RecordEntropy"
+    _instead = (
+        "let cvxprivacy_sdc.WholeCounts design the table itself, or ask a law for RecordEntropy"
+    )
     k = Parameter(least=1.0, loosens="down", loosest=1.0)
 
     def __init__(self, k: Real) -> None:

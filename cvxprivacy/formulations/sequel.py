@@ -22,10 +22,9 @@ from cvxprivacy.errors import InputError, UnknownValueError
 from cvxprivacy.exact import fractions, is_sparse
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.release.channel import Channel
-from cvxprivacy.release.sequel import joined
 from cvxprivacy.validation import one_of
 
-__all__ = ["after_releases", "earlier"]
+__all__ = ["after_releases", "earlier", "joined"]
 
 _MOST = 100_000  # atoms of W, X and what was released
 
@@ -112,6 +111,14 @@ def earlier(
         problem, remedy = "earlier releases under several laws", "solve under each law by itself"
         raise InputError("after", problem, remedy)
     return after_releases(source, after), "both" if remember else "decoder"
+
+
+def joined(letters: Sequence[Any]) -> Any:
+    """Return the letter of one earlier release, or all parts of those of several in one tuple."""
+    if len(letters) == 1:
+        return letters[0]
+    parts = (letter if isinstance(letter, tuple) else (letter,) for letter in letters)
+    return tuple(part for letter in parts for part in letter)
 
 
 def _check(channel: Any, place: int) -> None:

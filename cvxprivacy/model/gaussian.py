@@ -556,7 +556,7 @@ def _shrunk(
     """Return (1 − α) S + α (tr S / k) I, with scikit-learn's α."""
     estimators = {"ledoit-wolf": "LedoitWolf", "oas": "OAS"}
     one_of(shrinkage, "shrinkage", *estimators)
-    covariance = required("sklearn.covariance", "masking", "shrinkage")
+    covariance = required("sklearn.covariance", "cvxprivacy[shrinkage]", "shrinkage")
     estimator = getattr(covariance, estimators[shrinkage])()
     size, share = len(law), Fraction(float(estimator.fit(data).shrinkage_))
     mean = sum((law[i][i] for i in range(size)), Fraction(0)) / size

@@ -23,8 +23,8 @@ from cvxprivacy.leakage.polyhedral import Entries, Polyhedral
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Expression
+from cvxprivacy.solvers.integer_program import IntegerProgram
 from cvxprivacy.solvers.interior.views import labels_differ
-from cvxprivacy.solvers.tables.integer_program import IntegerProgram
 from cvxprivacy.solvers.watch import Watch
 
 __all__ = ["optimum", "pays"]

@@ -58,7 +58,7 @@ def _adult(data: bytes) -> bytes:
 
 def _rda(data: bytes) -> bytes:
     """Write the one frame of an R data file as CSV."""
-    rdata = required("rdata", "datasets", "an R data file")
+    rdata = required("rdata", "cvxprivacy[datasets]", "an R data file")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "data.rda"
         path.write_bytes(data)
@@ -251,7 +251,7 @@ def _local(path: Path, home: Home) -> bytes | None:
 
 def _fetched(name: str, home: Home, local: Path | None) -> bytes:
     """Return what lies at a home, whole and unchanged, from the cache if it is there."""
-    pooch = required("pooch", "datasets", "a data set that is fetched")
+    pooch = required("pooch", "cvxprivacy[datasets]", "a data set that is fetched")
     with tempfile.TemporaryDirectory() as spare, ExitStack() as quiet:
         log = pooch.get_logger()  # writes to standard error, by default
         quiet.callback(log.setLevel, log.level)

@@ -122,7 +122,7 @@ def sampled(frame: Any, most: int, *, seed: int) -> tuple[nw.DataFrame[Any], int
     elif records > most and table.implementation.is_dask():
         drawn = nw.from_native(native.sample(frac=most / records, random_state=seed))
     elif records > most and table.implementation.is_polars():
-        pl = required("polars", "engines", "a polars frame")
+        pl = required("polars", "cvxprivacy[engines]", "a polars frame")
         place = "place".ljust(1 + max(map(len, table.collect_schema().names())), "_")  # unused
         places = pl.col(place).is_in(_drawn(records, most, seed))
         drawn = nw.from_native(native.with_row_index(place).filter(places).drop(place))
@@ -182,7 +182,7 @@ def coded(series: nw.Series[Any]) -> tuple[Codes, list[Any]]:
     Values are in the order in which they come first; those that cannot be compared may come twice.
     """
     if series.implementation.is_pyarrow():
-        pa = required("pyarrow", "engines", "a pyarrow table")
+        pa = required("pyarrow", "cvxprivacy[engines]", "a pyarrow table")
         column: Any = nw.to_native(series)
         if pa.types.is_dictionary(column.type):  # of which a value may be there twice, or unused
             column = column.cast(column.type.value_type)
@@ -334,12 +334,12 @@ def _attempts(values: list[Any], like: Any, engine: nw.Implementation) -> list[C
             inferred = [lambda: objects.astype(room)]
         return [lambda: objects.astype(like.dtype), *inferred, lambda: objects]
     if engine.is_pyarrow():
-        pa = required("pyarrow", "engines", "a pyarrow table")
+        pa = required("pyarrow", "cvxprivacy[engines]", "a pyarrow table")
         return [
             lambda: pa.chunked_array([pa.array(values, type=like.type)]),
             lambda: pa.chunked_array([pa.array(values)]),
         ]
-    pl = required("polars", "engines", "a polars frame")
+    pl = required("polars", "cvxprivacy[engines]", "a polars frame")
     precise = getattr(like.dtype, "time_unit", None) == "ns"
 
     def ticks() -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 from flint import arb, ctx as flint_context, fmpq
 
 import cvxprivacy as cpv
+from cvxprivacy.criteria.counts import Counts
 from cvxprivacy.typing import Solution
 from tests import referee
 
@@ -204,3 +205,9 @@ def least(*criteria, **options) -> Solution:
 def exact_joint_of(solution):
     problem = cpv.MinimumDistortion(SOURCE, ORDINAL, [])
     return exact_joint(problem, exact_channel(solution))
+
+
+def standing(rule, counts, reference=None, units="bits"):
+    """Return the measure of each letter of counted records, and which satisfy a criterion."""
+    verdict = rule.verdict(Counts.of_records(counts, units, reference=reference))
+    return verdict.values, verdict.met

@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 import cvxprivacy as cpv
 from cvxprivacy.criteria.counts import Counts
 from cvxprivacy.criteria.decisions import at_least_zero
-from tests.microdata.helpers import standing
+from tests.criteria.definitions import standing
 
 NEXT = math.nextafter
 

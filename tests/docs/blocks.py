@@ -7,9 +7,9 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.test_architecture import ROOT
+from tests.repository import ROOT
 
-__all__ = ["PAGES", "Block", "blocks", "code_cells", "commands"]
+__all__ = ["NUMBER", "PAGES", "Block", "blocks", "code_cells", "commands"]
 
 README = ROOT / "README.md"
 GENERATED = {"_build", "gallery", "generated", "jupyter_execute"}
@@ -21,6 +21,7 @@ PAGES = [
         if not GENERATED.intersection(page.relative_to(ROOT).parts)
     ),
 ]
+NUMBER = re.compile(r"[-+]?\d+\.\d+(?:e[-+]\d+)?|[-+]?\d+(?:e[-+]\d+)")
 _FENCE = re.compile(r"^(`{3,})(\{?[\w-]*\}?)[^\n]*\n(.*?)^\1[ ]*$", re.MULTILINE | re.DOTALL)
 
 

@@ -15,7 +15,7 @@ import pytest
 from cvxprivacy.tables.datasets import HOMES
 from tests.docs.public import public_names
 from tests.public_tables import real_folder
-from tests.test_architecture import ROOT, scripts
+from tests.repository import ROOT, scripts
 
 pytestmark = pytest.mark.long
 BUILT = ROOT / "docs" / "_build"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import tomllib
 
-from tests.test_architecture import PACKAGE, ROOMS, ROOT
+from tests.repository import ROOT
+from tests.test_architecture import PACKAGE, ROOMS
 
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 DESIGN = (ROOT / "docs" / "reference" / "design.md").read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
-from tests.test_architecture import ROOT, script
+from tests.repository import ROOT, script
 
 DOCS = ROOT / "docs" / "explorer"
 

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from tests.test_architecture import ROOT, script
+from tests.repository import ROOT, script
 
 gallery = script(ROOT / "docs" / "gallery.py")
 HEAD = '"""A title.\n\nA text.\n"""\n\nimport sys\n\n'

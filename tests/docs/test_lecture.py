@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_architecture import ROOT, script
+from tests.repository import ROOT, script
 
 PLAN = (ROOT / "docs" / "teaching" / "lecture.md").read_text(encoding="utf-8")
 HOMEWORK = (ROOT / "docs" / "teaching" / "homework.md").read_text(encoding="utf-8")

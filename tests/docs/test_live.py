@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.test_architecture import ROOT, script
+from tests.repository import ROOT, script
 
 
 @pytest.mark.long

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_architecture import ROOT, script
+from tests.repository import ROOT, script
 
 pytest.importorskip("myst_nb", reason="needs what builds the pages: pip install -e .[docs]")
 import nbformat

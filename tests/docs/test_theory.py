@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_architecture import PACKAGE, ROOT, VERIFIER
+from tests.repository import ROOT
+from tests.test_architecture import PACKAGE, VERIFIER
 
 PAGES = sorted((ROOT / "docs" / "theory").glob("*.md"))
 DERIVED = [page for page in PAGES if page.stem != "index"]

@@ -143,19 +143,6 @@ def test_what_is_no_release_of_the_problem_is_refused(candidate, pieces):
         assert piece in str(error)
 
 
-def test_whole_counts_are_certified_by_what_they_see():
-    """Blind counts are within a record of a channel of x, and of (w, x) nevertheless."""
-    source = cpv.DiscreteSource.from_counts([[10, 30, 60], [20, 10, 40]])
-    rules, d = [cpv.DeltaDisclosure(0.4)], cpv.hamming(3)
-    table = cpv.WholeCounts(source, d, rules).solve(seed=1)
-    of_x, of_both = (cpv.MinimumDistortion(source, d, rules, encoder=e) for e in ("x", "wx"))
-    error = refused_at_any_place(lambda: of_x.certify(table.channel), "candidate")
-    assert error.remedy == 'state the problem with encoder="wx"'
-    certified = of_both.certify(table.channel)
-    assert certified.upper == pytest.approx(float(table.value), abs=1e-9)
-    assert certified.lower <= table.value
-
-
 def refused_at_any_place(call, argument):
     with pytest.raises(cpv.InputError) as caught:
         call()

@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.cli import problemfile
 from cvxprivacy_verifier.__main__ import main
 from tests import referee
 from tests.lengths import some_at_length
@@ -132,33 +131,6 @@ def test_an_attribute_that_may_not_change():
     refused(lambda: cpv.per_attribute({"sex": some}, [("f",)]), "distortions", where=0)
 
 
-def test_a_problem_file(tmp_path):
-    path = tmp_path / "problem.toml"
-    path.write_text("""
-formulation = "PrivacyDistortion"
-budget = 0.1
-[source]
-pmf = [[0.3, 0.15, 0.05], [0.05, 0.15, 0.3]]
-[distortion]
-matrix = [[0, 1, inf], [0.5, 0, 1], [inf, 0.5, 0]]
-""")
-    problem = problemfile.read(path).problem
-    assert problem.criteria == (cpv.ForbiddenMoves(MASK),)
-    assert problem.solve().status == "certified"
-
-
-def test_a_table_is_drawn_and_merged_without_such_moves():
-    table = pd.DataFrame({
-        "ill": ["n", "y", "n", "y", "n", "n", "y", "y", "n", "y"] * 30,
-        "age": [1, 2, 3, 2, 1, 1, 3, 3, 2, 1] * 30,
-    })  # fmt: skip
-    source = cpv.DiscreteSource.from_table(table, sensitive="ill", key="age")
-    problem = cpv.PrivacyDistortion(source, D, 0.2, criteria=[cpv.TCloseness(0.1)])
-    drawn = cpv.release_table(problem, table, seed=1)
-    moves = pd.crosstab(table["age"], drawn.frame["age"]).reindex(columns=[1, 2, 3], fill_value=0)
-    assert not moves.to_numpy()[MASK].any()
-
-
 def test_what_is_refused_names_what_helps():
     for wrong, where in (([[INF, INF], [0, 1]], 0), ([[0, INF], [INF, INF]], 1)):
         error = refused(lambda d=wrong: cpv.Distortion(d), "distortion", where=where)
@@ -239,17 +211,8 @@ def test_erasures_cost_a_bit_each(budget):
     assert solution.channel.matrix[0].tolist() == pytest.approx([1 - budget, 0, budget], abs=1e-5)
 
 
-def test_erasures_in_files_and_along_the_curve(tmp_path, capsys):
-    path, proof = tmp_path / "erasure.toml", tmp_path / "proof.json"
-    path.write_text("""
-formulation = "PrivacyDistortion"
-budget = 0.25
-[source]
-pmf = [[0.5, 0.0], [0.0, 0.5]]
-[distortion]
-matrix = [[0, inf, 1], [inf, 0, 1]]
-""")
-    assert problemfile.read(path).problem.solve().value == pytest.approx(0.75, abs=1e-6)
+def test_erasures_in_proofs_and_along_the_curve(tmp_path, capsys):
+    proof = tmp_path / "proof.json"
     cpv.PrivacyDistortion(BIT, ERASURE, budget=0.25).solve().certificate.to_json(proof)
     assert main([str(proof)]) == 0
     assert "verified" in capsys.readouterr().out

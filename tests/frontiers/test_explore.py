@@ -19,7 +19,7 @@ from cvxprivacy.solvers.conic import channel as cvxpy_channel
 from cvxprivacy.solvers.interior import method as interior
 from cvxprivacy_verifier import verify
 from tests.frontiers.instances import check_exactly, grid, records
-from tests.test_architecture import ROOT, loaded_after
+from tests.repository import ROOT, loaded_after
 
 
 @pytest.mark.long

@@ -25,10 +25,10 @@ from cvxprivacy_verifier.measures import measure_of
 from cvxprivacy_verifier.transport import least_cost
 from tests import referee
 from tests.claims import claimed
+from tests.criteria.definitions import standing
 from tests.leakage.derivatives import assert_derivatives
 from tests.leakage.measures import GROUND, MATRIX, MEASURES, in_cvxpy, kinds_of, moved
 from tests.lengths import some_at_length
-from tests.microdata.helpers import standing
 from tests.second_checker import check
 from tests.second_checker.measures import Measure
 from tests.second_checker.numbers import exact

@@ -23,8 +23,8 @@ from cvxprivacy.model.one_symbol import (
     surprise_of_inputs,
     surprise_under,
 )
+from tests.criteria.definitions import standing
 from tests.lengths import some_at_length
-from tests.microdata.helpers import standing
 
 KINDS = {"i1": i1, "i2": i2, "i3": i3, "i4": i4}
 MEDICAL = np.array([[4, 4, 2, 1], [0, 0, 0, 1]])  # well, ill × heights in bins of ten

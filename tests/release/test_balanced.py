@@ -13,7 +13,6 @@ import cvxprivacy as cpv
 from cvxprivacy.certificates.exact_channel import DENOMINATOR
 from cvxprivacy.release.balanced import _Flow, balanced, dealt
 from cvxprivacy.release.draws import Draws, numerators
-from tests.cli.runner import refused, rows, say, write
 from tests.lengths import some_at_length
 
 CHANNEL = cpv.Channel([[0.3, 0.7, 0.0], [0.1, 0.25, 0.65]], inputs="ab", outputs="xyz")
@@ -118,24 +117,24 @@ def test_estimates_scatter_less_than_of_independent_draws():
     assert (laws[1] < 0.05 * laws[0]).all()
 
 
-def test_names_make_the_table_the_same_in_any_order():
+def named_people():
     rng = np.random.default_rng(3)
     frame = pd.DataFrame(
         {"ill": rng.choice(["no", "yes", "?"], 90), "key": rng.choice(list("abc"), 90)}
     )
-    frame["id"] = [f"r{i}" for i in range(90)]
+    return frame.assign(id=[f"r{i}" for i in range(90)])
+
+
+def test_names_make_the_table_the_same_in_any_order():
+    frame = named_people()
     source = cpv.DiscreteSource.from_table(frame, sensitive="ill", key="key")
     solution = cpv.PrivacyDistortion(source, cpv.hamming(source.x), budget=0.3).solve()
     how = {"seed": 4, "row_id": "id", "draw": "balanced"}
     released = solution.channel.apply(frame, **how)
     shuffled = solution.channel.apply(frame.sample(frac=1, random_state=1), **how)
     pd.testing.assert_frame_equal(released, shuffled.sort_index())
-    table = cpv.release_table(cpv.PrivacyDistortion(source, cpv.hamming(source.x), budget=0.3),
-                              frame, **how)  # fmt: skip
-    pd.testing.assert_frame_equal(table.frame, released)
-    assert table.counts.sizes.tolist() == [int((released["key"] == y).sum()) for y in source.x]
-    expected_sizes = solution.channel.released_marginal * 90
-    assert (abs(table.counts.sizes - expected_sizes) < 1 + 1e-9).all()
+    sizes = np.array([(released["key"] == y).sum() for y in source.x])
+    assert (abs(sizes - solution.channel.released_marginal * 90) < 1 + 1e-9).all()
     without = frame.drop(columns="ill")  # next month's table, whose ill is not there yet
     assert len(solution.channel.apply(without, **how)) == 90
 
@@ -180,49 +179,6 @@ def test_a_sparse_channel_is_drawn_alike():
     laws, s, w = instance(np.random.default_rng(8))
     dense = balanced(laws, s, w.tolist(), Draws(2))
     assert (balanced(sparse.csr_array(laws), s, w.tolist(), Draws(2)) == dense).all()
-
-
-@pytest.mark.long
-def test_on_the_command_line(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    rng = np.random.default_rng(1)
-    lines = [f"{rng.choice(['no', 'yes'])},{k}" for k in rng.choice(list("abcd"), 300)]
-    write("t.csv", "\n".join(["ill,key", *lines]) + "\n")
-    roles = ("release", "t.csv", "--sensitive", "ill", "--key", "key")
-    out = say(*roles, "--budget", 0.3, "--out", "o.csv", "--channel", "c.json", "--seed", 3,
-              "--draw", "balanced", "--report", "r.html").out  # fmt: skip
-    assert "note: drawn together: every count is its expectation rounded up or down" in out
-    assert "and what they became" in (tmp_path / "r.html").read_text(encoding="utf-8")
-    say("apply", "c.json", "t.csv", "--out", "again.csv", "--seed", 3, "--draw", "balanced")
-    assert rows("again.csv") == rows("o.csv")
-    channel = cpv.Channel.load("c.json")
-    table = pd.read_csv("o.csv")
-    counts = np.array([(table["key"] == y).sum() for y in channel.outputs])
-    assert (abs(counts - 300 * channel.released_marginal) < 1 + 1e-9).all()
-    local = ("--criterion", "LocalPrivacy=1", "--out", "p.csv", "--draw", "balanced")
-    refused(*roles, *local, pieces=["--draw: ", "pass --draw independent"])
-
-
-def test_a_parquet_file_is_drawn_as_its_text(tmp_path, monkeypatch):
-    """In memory: with records that lack a value, bins, and groups that are merged."""
-    pytest.importorskip("duckdb")
-    monkeypatch.chdir(tmp_path)
-    rng = np.random.default_rng(2)
-    table = pd.DataFrame(
-        {"ill": rng.choice(["no", "yes"], 200), "age": rng.integers(20, 80, 200).astype(float)}
-    )
-    table.loc[::17, "age"] = np.nan
-    table.to_csv("t.csv", index=False)
-    table.to_parquet("t.parquet")
-    how = ("--sensitive", "ill", "--key", "age", "--bins", "age=20", "--missing", "drop", "--seed",
-           3, "--budget", 0.3, "--draw", "balanced")  # fmt: skip
-    merged = ("--ensure", "table", "--criterion", "DeltaDisclosure=0.05")
-    for name, further in {"law": (), "table": merged}.items():
-        out = say("release", "t.csv", *how, *further, "--out", f"{name}.csv").out
-        assert ("rounded up or down, before groups are merged;" in out) == bool(further)
-        say("release", "t.parquet", *how, *further, "--out", f"{name}.parquet")
-        text, binary = pd.read_csv(f"{name}.csv"), pd.read_parquet(f"{name}.parquet")
-        assert text["age"].tolist() == binary["age"].tolist()
 
 
 @pytest.mark.parametrize("words", [1, 2])

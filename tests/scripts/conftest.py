@@ -11,7 +11,7 @@ import pytest
 
 from cvxprivacy import study
 from tests import pictures
-from tests.test_architecture import ROOT, script
+from tests.repository import ROOT, script
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.test_architecture import ROOT, script
+from tests.repository import ROOT, script
 
 
 @pytest.mark.long

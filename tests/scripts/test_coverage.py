@@ -6,7 +6,7 @@ import re
 from collections import Counter
 
 import cvxprivacy as cpv
-from tests.test_architecture import ROOT
+from tests.repository import ROOT
 
 PAGE = (ROOT / "figures" / "COVERAGE.md").read_text(encoding="utf-8")
 STATES = ("covered", "partly", "impossible")

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from tests.test_architecture import ROOT, script
+from tests.repository import ROOT, script
 
 PAPER = ROOT / "paper" / "paper.md"
 

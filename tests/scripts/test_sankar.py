@@ -11,8 +11,8 @@ import pytest
 import cvxprivacy as cpv
 from tests import referee
 from tests.lengths import rest_at_length
+from tests.repository import ROOT, script
 from tests.scripts.oracles import BITS, h, information, solved, star
-from tests.test_architecture import ROOT, script
 
 # ---- the region ---------------------------------------------------------------------------
 

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
+from pathlib import Path
 
 import pytest
 
 from cvxprivacy import study
-from tests.test_architecture import ROOT, script, scripts
+from tests.repository import needs_sdc, script, scripts
 
-READERS = {
-    path.stem: (path, match[1])
-    for path in scripts()
-    if (match := re.search(r"datasets\.load_(adult|census)", path.read_text(encoding="utf-8")))
-}
+LOADER = r"datasets\.load_(adult|census)"
+
+
+def readers(paths):
+    """Return the table that each script reads, of those that read one."""
+    found_in = {path: re.search(LOADER, path.read_text(encoding="utf-8")) for path in paths}
+    return {path: match[1] for path, match in found_in.items() if match}
+
+
+READERS = readers(path for path in scripts() if not needs_sdc(path))
 
 
 @pytest.mark.parametrize("folder", [None, "empty"])
-@pytest.mark.parametrize("name", READERS)
-def test_a_script_says_what_to_do(name, folder, tmp_path, monkeypatch, capsys):
-    path, table = READERS[name]
-    if "masking" in path.read_text(encoding="utf-8"):
-        pytest.importorskip("sklearn", reason="the extra `masking` is not installed")
+@pytest.mark.parametrize(("path", "table"), READERS.items(), ids=lambda value: Path(value).stem)
+def test_a_script_says_what_to_do(path, table, folder, tmp_path, monkeypatch, capsys):
+    check(path, table, folder, tmp_path, monkeypatch, capsys)
+
+
+def check(path, table, folder, tmp_path, monkeypatch, capsys):
+    """Run a script where its table is not, and cannot be fetched."""
     for variable in ("CVXPRIVACY_DATA", "NO_PROXY", "no_proxy"):
         monkeypatch.delenv(variable, raising=False)
     if folder:
@@ -37,17 +42,3 @@ def test_a_script_says_what_to_do(name, folder, tmp_path, monkeypatch, capsys):
     assert "\n" not in raised.value.code
     assert capsys.readouterr().out == ""
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.long
-def test_the_shell_gets_one_line_and_an_exit_status(tmp_path):
-    environment = {k: v for k, v in os.environ.items() if k != "CVXPRIVACY_DATA"}
-    environment |= {"PYTHONPATH": str(ROOT), "CVXPRIVACY_CACHE": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "problems" / "census_income.py"), "--out", "x.png"],
-        capture_output=True, text=True, check=False, encoding="utf-8", cwd=tmp_path,
-        env={**environment, "https_proxy": "http://127.0.0.1:9"},
-    )  # fmt: skip
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "census.csv" in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy.spatial import cKDTree
 
-from cvxprivacy.sdc.loss import categorical_loss, information_loss, probabilistic_loss
-from tests.microdata.helpers import refusal
+from cvxprivacy_sdc.loss import categorical_loss, information_loss, probabilistic_loss
 from tests.public_tables import real_folder
+from tests.sdc.audits import refusal
 
 
 def normal(z):
@@ -229,7 +229,7 @@ def test_half_the_l1_norm_of_densities_is_another_loss_than_pil_of_quantiles():
 @pytest.mark.real
 def test_micmul3_of_table_3():
     """Mateo-Sanz et al. 2005, Table 3: all attributes at once, k = 3, and rescaled."""
-    masking = pytest.importorskip("cvxprivacy.sdc.masking")
+    masking = pytest.importorskip("cvxprivacy_sdc.masking")
     census = pd.read_csv(real_folder("census") / "census.csv")
 
     def parts(masked):

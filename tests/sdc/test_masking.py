@@ -15,12 +15,12 @@ from scipy.stats import chi2
 import cvxprivacy as cpv
 from tests import referee
 from tests.lengths import some_at_length
-from tests.microdata.helpers import WHY, refusal
-from tests.sdc.helpers import same_partition, tied_tables
-from tests.test_architecture import ROOT
+from tests.repository import ROOT
+from tests.sdc.audits import WHY, refusal
+from tests.sdc.partition_cases import same_partition, tied_tables
 
 masking = pytest.importorskip(
-    "cvxprivacy.sdc.masking", reason="the extra `masking` is not installed"
+    "cvxprivacy_sdc.masking", reason="the extra `masking` is not installed"
 )
 checks = pytest.importorskip("sklearn.utils.estimator_checks")
 clone = pytest.importorskip("sklearn.base").clone
@@ -447,7 +447,7 @@ def test_parameters_out_of_range():
 
 @pytest.mark.long
 def test_the_extra_is_named_where_scikit_learn_is_missing():
-    code = "import sys; sys.modules['sklearn'] = None; import cvxprivacy.sdc.masking"
+    code = "import sys; sys.modules['sklearn'] = None; import cvxprivacy_sdc.masking"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT
     )

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 
-from cvxprivacy.sdc import partitions
-from cvxprivacy.sdc.partitions import hansen_mukherjee, mdav, means, mu_approx
-from tests.microdata.helpers import refusal
-from tests.sdc.helpers import same_partition, tied_tables
+from cvxprivacy_sdc import partitions
+from cvxprivacy_sdc.partitions import hansen_mukherjee, mdav, means, mu_approx
+from tests.sdc.audits import refusal
+from tests.sdc.partition_cases import same_partition, tied_tables
 
 
 @given(tied_tables())

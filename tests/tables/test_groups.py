@@ -7,14 +7,12 @@ import json
 import math
 from decimal import Decimal
 
-import narwhals as nw
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
 import cvxprivacy as cpv
 from cvxprivacy.tables.groups import Ungrouped
-from cvxprivacy.tables.selection import records_with
 from cvxprivacy_verifier.statement import stated
 from tests.engines import INF, KINDS, MEMORY, collected, column, converted, made, pd, people
 from tests.lengths import rest_at_length
@@ -130,20 +128,6 @@ def test_an_unknown_value_is_refused_by_name_and_an_unknown_town_is_another(kind
     assert caught.value.value[0] == "school"
     with pytest.raises(cpv.InputError, match="^groups: column 'school' has values of no group: 's"):
         source_of(converted(kind, other))
-
-
-@pytest.mark.parametrize("kind", rest_at_length(KINDS, 5))
-@pytest.mark.parametrize("missing", rest_at_length(["level", "drop"], 1))
-def test_records_are_chosen_by_their_groups(kind, missing):
-    columns = people(200) | {"id": ("int", list(range(200)))}
-    groups = {"sex": cpv.Groups({"f": "a", "m": "b"}), "age": cpv.Groups.most_frequent(
-        {i: 50 - i for i in range(-5, 40)}, 3)}  # fmt: skip
-    schema = cpv.TableSchema(("age", "sex"), ("ill",), groups=groups, missing=missing)
-    letters = schema.letters(nw.from_native(made("polars", columns)), schema.key)
-    for chosen in (letters[:2], [("other", "b"), ("-5", None)]):
-        outcome = records_with(schema, made(kind, columns), chosen)
-        counted = [i for i, x in enumerate(letters) if missing == "level" or None not in x]
-        assert sorted(column(outcome, "id")) == [i for i in counted if letters[i] in set(chosen)]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -10,9 +10,6 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.microdata.recoded_key import recoded_key
-from cvxprivacy.tables.nearness import orders_of
-from cvxprivacy.tables.selection import records_with
 from tests.engines import KINDS, MEMORY, column, made
 from tests.lengths import some_at_length
 
@@ -94,15 +91,6 @@ def test_a_channel_keeps_its_intervals(kind, of, tmp_path):
         channel.apply(later, seed=1)
 
 
-@pytest.mark.parametrize("kind", some_at_length(KINDS, 3))
-def test_records_are_those_of_an_interval(kind):
-    schema = cpv.TableSchema(("born",), ("ill",), bins={"born": "decade"}, missing="level")
-    frame = table(kind, "date", id=("int", list(range(len(DAYS)))))
-    for letters in (["1970-1979"], ["1960-1969", None]):
-        chosen = [i for i, day in enumerate(DAYS) if name(day, "decade") in letters]
-        assert sorted(column(records_with(schema, frame, letters), "id")) == chosen
-
-
 def test_distances_are_of_years():
     """Middles of five years are five years apart; of months a twelfth."""
     frame = table("polars", "date")
@@ -117,7 +105,6 @@ def test_distances_are_of_years():
         assert np.allclose(costs, expected, rtol=1e-9)
         years = cpv.Periods(unit).years(source.x)
         assert np.allclose(np.diff(list(years.values())), apart * np.diff(first))
-        assert list(orders_of(source.schema, source.levels)["born"]) == source.x
 
 
 def test_names_are_places_and_back():
@@ -155,31 +142,6 @@ def test_what_is_no_interval_is_refused():
     for spec in (10, "q4"):
         with pytest.raises(cpv.InputError, match="pass a calendar interval.*year"):
             cpv.DiscreteSource.from_table(frame, sensitive="ill", key="born", bins={"born": spec})
-
-
-def test_a_key_of_few_cells_has_intervals_of_dates():
-    """Of as many cells as there are decades, decades: with more, something finer."""
-    frame = table("pandas", "date")
-    for cells, least in ((6, 5), (12, 8)):
-        recoding = recoded_key(frame, sensitive="ill", key="born", cells=cells, missing="level")
-        assert least <= len(recoding.source.x) <= cells
-        assert recoding.bins["born"] in ("decade", "5years")
-    assert recoded_key(frame, sensitive="ill", key="born", cells=80, missing="drop").bins == {}
-
-
-def test_an_audit_bins_what_was_released():
-    """The original against itself, and against its intervals: the same groups."""
-    before = table("pandas", "date")
-    names = [name(day, "year") for day in DAYS]
-    how = {"sensitive": "ill", "key": "born", "bins": {"born": "year"}, "missing": "level"}
-    same = cpv.audit(before, before, **how)
-    for years in (("text", names), ("int", [n and int(n) for n in names])):
-        after = table("pandas", years)
-        audited = cpv.audit(before, after, **how)
-        assert audited.letters == same.letters
-        assert not [note for note in audited.notes if "binned" in note]
-    strange = table("pandas", ("text", ["*", *names[1:]]))
-    assert any("'*'" in note for note in cpv.audit(before, strange, **how).notes)
 
 
 @pytest.mark.parametrize("of", ["polars", "duckdb"])

@@ -1,1 +1,0 @@
-"""Tables: coarsening and drawing them, auditing what they reveal, comparing what masks them."""

@@ -1,0 +1,370 @@
+"""What ``plan`` proposes, and why: of columns by names and counts, of a budget by a curve."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cvxprivacy.errors import InputError
+from cvxprivacy.extras import nw
+from cvxprivacy.tables.engines import as_narwhals, collect, is_missing, python_values
+from cvxprivacy.tables.periods import are_dates
+
+if TYPE_CHECKING:
+    from cvxprivacy.formulations.channel import ChannelProblem
+    from cvxprivacy.frontiers.frontier import Frontier
+    from cvxprivacy.model.discrete import DiscreteSource
+    from cvxprivacy.results.solution import Solution
+    from cvxprivacy_sdc.copied.untouched import Leak
+
+__all__ = [
+    "ColumnFacts", "Knee", "Row", "confidential", "curve_of", "distortions", "facts_of",
+    "knee_of", "knowable", "others", "row_of", "rows_of", "small_groups",
+]  # fmt: skip
+
+MOST_CELLS, PER_CELL = 250, 20  # of a key, and records to a cell on average
+MOST_KEY = 3  # columns that are proposed by their names
+FEWEST = 2  # columns that are proposed by their counts alone
+FEW = 20  # values of a number that needs no bands to be confidential
+LOOKED_AT = 1_000  # records of a text that may be dates
+PARTS = "q5"  # of one that does
+SMALL = 5  # records, under which a group is small
+CONFIDENTIAL = (  # in English, German, French and Spanish
+    *("income", "salary", "salaries", "wage", "wages", "earning", "revenue", "profit", "debt"),
+    *("wealth", "diagnosis", "disease", "illness", "ill", "health", "religion", "vote", "crime"),
+    *("einkommen", "gehalt", "lohn", "verdienst", "umsatz", "gewinn", "schulden", "vermögen"),
+    *("diagnose", "krank", "krankheit", "erkrankung", "gesundheit", "konfession", "straftat"),
+    *("revenu", "salaire", "rémunération", "bénéfice", "dette", "patrimoine", "diagnostic"),
+    *("maladie", "santé", "délit"),
+    *("ingresos", "salario", "sueldo", "renta", "beneficio", "deuda", "patrimonio", "diagnóstico"),
+    *("enfermedad", "salud", "voto", "delito"),
+)
+KNOWABLE = (
+    *("age", "birth", "born", "sex", "gender", "race", "ethnic", "nationality", "citizenship"),
+    *("country", "state", "region", "county", "province", "district", "city", "town", "zip"),
+    *("municipality", "postcode", "postal", "marital", "education", "school", "occupation", "job"),
+    *("profession", "employer", "sector", "industry", "household", "children", "year", "month"),
+    *("alter", "altersgruppe", "altersklasse", "geburt", "geboren", "gebdat", "gebjahr"),
+    *("jahrgang", "geschlecht", "anrede", "herkunft", "nationalität", "staatsangehörigkeit"),
+    *("migrationshintergrund", "land"),
+    *("bundesland", "kanton", "kreis", "landkreis", "bezirk"),
+    *("gemeinde", "stadt", "ort", "wohnort"),
+    *("plz", "postleitzahl", "familienstand", "zivilstand", "bildung", "schule", "schulabschluss"),
+    *("beruf", "berufsgruppe", "tätigkeit", "arbeitgeber", "branche", "wirtschaftszweig"),
+    *("haushalt", "kinder", "jahr", "monat"),
+    *("naissance", "sexe", "genre", "ethnie", "nationalité", "citoyenneté", "pays", "département"),
+    *("commune", "canton", "ville", "civil", "matrimonial", "diplôme", "études", "école", "métier"),
+    *("emploi", "employeur", "secteur", "ménage", "enfants", "année", "mois"),
+    *("edad", "nacimiento", "sexo", "género", "raza"),
+    *("etnia", "nacionalidad", "ciudadanía", "país"),
+    *("estado", "provincia", "municipio", "ciudad", "distrito", "educación", "estudios", "escuela"),
+    *("escolaridad", "ocupación", "profesión", "empleo", "oficio", "hogar", "hijos", "año", "mes"),
+)
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
+
+
+@dataclass(frozen=True)
+class ColumnFacts:
+    """A column, counted in all records; ``values`` without the missing one, 0 of what has none."""
+
+    name: str
+    numbers: bool
+    values: int
+    missing: int
+    records: int
+    dates: bool = False
+
+    @property
+    def ordered(self) -> bool:
+        """Whether it can be cut into intervals."""
+        return self.numbers or self.dates
+
+    @property
+    def names_records(self) -> bool:
+        """Whether fewer than two records share a text of it, on average."""
+        return not self.ordered and 2 * self.values > self.records
+
+    @property
+    def telling(self) -> bool:
+        """Whether it can be confidential, or of a key: records share values, and there are two."""
+        return self.values > 1 and not self.names_records
+
+    @property
+    def kind(self) -> str:
+        """What it holds, in a word."""
+        kinds = {"numbers": self.numbers, "dates": self.dates, "text": self.values > 0}
+        return next((kind for kind, is_so in kinds.items() if is_so), "nothing to compare")
+
+
+def facts_of(frame: Any) -> list[ColumnFacts]:
+    """Return each column of a table, counted by its engine."""
+    lazy = as_narwhals(frame).lazy()
+    types = lazy.collect_schema()
+    compared = [name for name in types.names() if not types[name].is_nested()]
+    wanted = [nw.len().alias("records")]
+    for i, name in enumerate(compared):
+        wanted += [nw.col(name).n_unique().alias(f"values {i}")]
+        wanted += [is_missing(lazy, name).sum().alias(f"missing {i}")]
+    counted = collect(lambda: lazy.select(*wanted)).row(0)
+    records, *numbers = map(int, counted)
+    facts = dict(zip(compared, zip(numbers[::2], numbers[1::2], strict=True), strict=True))
+    columns = []
+    for name in types.names():
+        values, missing = facts.get(name, (0, 0))
+        present = values - (missing > 0)
+        numeric, dates = types[name].is_numeric(), types[name] in (nw.Date, nw.Datetime)
+        if types[name] == nw.String and present:
+            first = collect(lambda name=name: lazy.select(name).head(LOOKED_AT))  # type: ignore[misc]
+            dates = are_dates(python_values(first[name]))
+        columns.append(ColumnFacts(name, numeric, present, missing, records, dates))
+    return columns
+
+
+# ---- columns -----------------------------------------------------------------------------
+
+
+def _says(name: str, words: Sequence[str]) -> str:
+    """Return the word that a column's name has in it: short ones only by themselves."""
+    parts = re.split(r"[^a-z]+", _bare(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)))
+    for word in words:
+        forms = {_bare(word), _bare(word.translate(_UMLAUTS))}
+        if any(p == w or (len(w) > 5 and w in p) for w in forms for p in parts):
+            return word
+    return ""
+
+
+def _bare(text: str) -> str:
+    """Return a text in small letters without accents, as columns are often named."""
+    letters = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(letter for letter in letters if not unicodedata.combining(letter))
+
+
+def confidential(columns: Sequence[ColumnFacts]) -> tuple[str, str]:
+    """Return the column that is most likely confidential, and why.
+
+    Raises
+    ------
+    InputError
+        For a table in which nothing could be protected.
+    """
+    remedy = "pass a table of two columns or more that records share values of"
+    if len(columns) < 2:
+        raise InputError("TABLE", f"{len(columns)} column", remedy)
+    if not columns[0].records:
+        raise InputError("TABLE", "no records", "pass a table with records")
+    possible = [column for column in columns if column.telling]
+    if not possible:
+        raise InputError("TABLE", "every column is constant, or names its records", remedy)
+    for column in possible:
+        if word := _says(column.name, CONFIDENTIAL):
+            return column.name, f"its name says {word!r}"
+    return possible[-1].name, "no name says it; by custom the last column is what was asked about"
+
+
+def others(columns: Sequence[ColumnFacts], sensitive: Sequence[str]) -> list[ColumnFacts]:
+    """Return the columns that could be of a key.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    possible = [c for c in columns if c.telling and c.name not in sensitive]
+    if not possible:
+        problem = f"no column beside {', '.join(sensitive)} has values that records share"
+        raise InputError("--key", problem, "pass a table with columns that others may know")
+    return possible
+
+
+def knowable(
+    possible: Sequence[ColumnFacts], leaks: Mapping[str, Leak]
+) -> tuple[dict[str, str], str]:
+    """Return the columns that others are most likely to know, what each has for it, and why."""
+    named: dict[str, str] = {}
+    for column in sorted(possible, key=lambda c: -leaks[c.name].corrected):
+        word = _says(column.name, KNOWABLE)
+        reason = f"its name says {word!r}: others may know it"
+        if word and reason not in named.values():  # one of several that say the same
+            named[column.name] = reason
+    if named:
+        why = "others may know them, by their names, and of these they tell most"
+        return dict([*named.items()][:MOST_KEY]), why
+    few = sorted(possible, key=lambda c: c.values)[:FEWEST]
+    return (
+        {c.name: f"one of the columns of fewest values, {c.values:,}" for c in few},
+        "no name says that others know it; these columns have the fewest values",
+    )
+
+
+def distortions(source: DiscreteSource, columns: Mapping[str, ColumnFacts]) -> list[str]:
+    """Return how changes are measured, as ``--distortion`` takes it; nothing for the usual."""
+    assert source.schema is not None
+    key, ordered = source.schema.key, {*source.schema.bins}
+    kinds = {n: "ordinal" if n in ordered or columns[n].ordered else "hamming" for n in key}
+    return [f"{n}={kind}" for n, kind in kinds.items()] if "ordinal" in kinds.values() else []
+
+
+def small_groups(source: DiscreteSource) -> tuple[int, int]:
+    """Return the records of the smallest group of equal keys, and how many groups are small."""
+    sizes = np.rint(source.p_x * source.records).astype(int)
+    return int(sizes.min()), int((sizes < SMALL).sum())
+
+
+# ---- the curve ---------------------------------------------------------------------------
+
+COARSE = 0.02  # of the curve's height: the band within which its reach is sought
+LEFT = 0.05  # of its height, under which little is left to be gained
+STEPS = 7  # between the ends, and as many around the bend: less, as their numbers are round
+PLACES = 2_000  # at which an outline is looked at
+NO_HEIGHT = 1e-9  # bits
+
+
+@dataclass(frozen=True)
+class Row:
+    """A budget, the enclosure of the least leakage there, and what its release keeps.
+
+    Attributes
+    ----------
+    kept : float
+        Share of the records whose key is released as it was, on average over draws.
+    """
+
+    budget: float
+    lower: float
+    upper: float
+    kept: float
+
+
+@dataclass(frozen=True)
+class Knee:
+    """Where a curve is farthest below the straight line between its ends.
+
+    Attributes
+    ----------
+    at : Row
+    depth : float
+        By how much at least, in the unit of the curve.
+    ties : tuple of float
+        Other budgets where it may be as far, by what is proved.
+    """
+
+    at: Row
+    depth: float
+    ties: tuple[float, ...]
+
+
+def curve_of(problem: ChannelProblem, progress: Callable[[str], object] | None) -> Frontier:
+    """Return the certified curve of a problem over its budget, solved at round numbers.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If it was interrupted: half a curve has another bend.
+    """
+    height = problem.source.information(units=problem.units)
+    tol = max(COARSE * height, NO_HEIGHT)
+    outline = _solved(problem, progress, tol=tol)
+    first, last = map(float, outline.solved_range or (0.0, 0.0))
+    high, low = outline.inner([first, last])
+    if high - low <= NO_HEIGHT:
+        names = ", ".join(problem.source.names[:2])
+        raise InputError(
+            "--key", f"no budget lowers what it tells ({names})", "name columns that tell more"
+        )
+    places = np.linspace(first, last, PLACES)
+    inside = outline.inner(places) <= low + LEFT * (high - low)
+    reach = float(places[inside.argmax()])
+    places = np.linspace(first, reach, PLACES)
+    heights = outline.inner(places)
+    lines = np.interp(places, (first, reach), (heights[0], heights[-1]))
+    bent = float(places[(lines - heights).argmax()])
+    near, wide = (round_numbers(first, end) for end in (min(2 * bent, reach), reach))
+    return _solved(problem, progress, points=sorted({*near, *wide}))
+
+
+def round_numbers(first: float, last: float) -> list[float]:
+    """Return the first number, rounded up, and multiples of 1, 2 or 5 · 10ᵏ to beyond the last.
+
+    Examples
+    --------
+    >>> round_numbers(0.0, 0.031)
+    [0.0, 0.005, 0.01, 0.015, 0.02, 0.025, 0.03, 0.035]
+    >>> round_numbers(0.00123456, 0.004)
+    [0.001235, 0.0015, 0.002, 0.0025, 0.003, 0.0035, 0.004]
+    """
+    wanted = (last - first) / STEPS
+    power = Decimal(1).scaleb(math.floor(math.log10(wanted)))
+    step = next(power * k for k in (1, 2, 5, 10) if float(power * k) >= wanted)
+    start = Decimal(0)
+    if first > 0:
+        digits = Decimal(1).scaleb(math.floor(math.log10(first)) - 3)
+        start = math.ceil(Fraction(first) / Fraction(digits)) * digits
+    k = math.floor(start / step) + 1
+    numbers = [start]
+    while float(numbers[-1]) < last:
+        numbers.append(k * step)
+        k += 1
+    return [float(number) for number in numbers]
+
+
+def _solved(problem: Any, progress: Any, **how: Any) -> Frontier:
+    from cvxprivacy import frontier
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        curve = frontier(problem, "budget", progress=progress or False, **how)
+    if any(str(warning.message).startswith("interrupted") for warning in caught):
+        raise KeyboardInterrupt
+    return curve
+
+
+def row_of(budget: float, solution: Solution, source: DiscreteSource) -> Row:
+    """Return what is proved at a budget, and what its release keeps."""
+    channel = solution.channel
+    assert channel is not None
+    places = {letter: i for i, letter in enumerate(channel.outputs)}
+    matrix = np.asarray(channel.matrix)
+    stays = [matrix[i, places[x]] for i, x in enumerate(channel.inputs)]
+    law = dict(zip(source.x, source.p_x, strict=True))
+    kept = sum(law[x] * stay for x, stay in zip(channel.inputs, stays, strict=True))
+    return Row(budget, solution.lower, solution.upper, float(kept))
+
+
+def rows_of(curve: Frontier, source: DiscreteSource) -> list[Row]:
+    """Return a row for each solved point."""
+    solutions = ((float(point.x), point.solution) for point in curve.points)
+    return [row_of(x, s, source) for x, s in solutions if s is not None and s.channel is not None]
+
+
+def knee_of(rows: Sequence[Row]) -> Knee:
+    """Return where the curve bends: by enclosures, so that ties are seen.
+
+    Examples
+    --------
+    >>> rows = [Row(0.0, 1.0, 1.0, 1.0), Row(0.1, 0.2, 0.21, 0.9), Row(0.2, 0.1, 0.1, 0.8)]
+    >>> knee = knee_of(rows)
+    >>> knee.at.budget, round(knee.depth, 3), knee.ties
+    (0.1, 0.34, ())
+    """
+    first, last = rows[0], rows[-1]
+
+    def depth(row: Row, side: str, end: str) -> Fraction:
+        left, right = (Fraction(getattr(of, end)) for of in (first, last))
+        share = Fraction(row.budget - first.budget) / Fraction(last.budget - first.budget)
+        return left + share * (right - left) - Fraction(getattr(row, side))
+
+    inner = rows[1:-1] or rows[-1:]
+    least = {row.budget: depth(row, "upper", "lower") for row in inner}
+    best = max(inner, key=lambda row: least[row.budget])
+    floor = least[best.budget]
+    ties = (r.budget for r in inner if r is not best and depth(r, "lower", "upper") >= floor)
+    return Knee(best, max(float(floor), 0.0), tuple(ties))

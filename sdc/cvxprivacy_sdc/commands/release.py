@@ -1,0 +1,400 @@
+"""``cvxprivacy release`` and ``apply``: a table in, a released table out.
+
+The help of ``release`` ends with everything that its options may ask for, with its unit.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import click
+
+from cvxprivacy.errors import InputError
+from cvxprivacy_sdc.statements import options as shared
+from cvxprivacy_sdc.statements.columns import (
+    column_of,
+    columns_of,
+    copied_columns,
+    folded,
+    leave_out,
+    remarks_on_dropped,
+)
+from cvxprivacy_sdc.statements.exits import note, note_reading, say
+from cvxprivacy_sdc.statements.outputs import refuse_unwritable, write_all
+
+__all__ = ["apply", "release"]
+
+DISTORTIONS = {
+    "hamming": "1 where the value changes: its mean is the share of records",
+    "ordinal": "steps between ordered values, as a share of all steps",
+    "absolute_error": "the change, in the column's unit (years); bands count as their middles",
+    "squared_error": "the change squared, in the square of that unit",
+}
+UNCHECKED = (
+    "nothing that was asked of the first table is checked on this one: `cvxprivacy audit` does"
+)
+
+MERGED = (
+    "groups that broke what was asked of the first table are merged in this one, too: they were "
+    "chosen by looking at that table, and this one may need others"
+)
+
+
+class Catalogued(click.Command):
+    """A command whose help ends with everything that its options may ask for."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write criteria, leakages and distortions, a line each."""
+        sections = {
+            "Criteria (W the confidential column, X the key)": _criteria(),
+            "Measures of leakage (pure numbers, but for information)": _leakages(),
+            "Distortions of a key column (age=ordinal)": _distortions(),
+        }
+        for title, entries in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(list(entries), col_max=34)
+
+
+@click.command(cls=Catalogued)
+@click.argument("table", type=click.Path())
+@shared.sensitive
+@shared.key("that are released in perturbed form.")
+@shared.bins("The bands are what is released.")
+@shared.recoded
+@click.option(
+    "--cells",
+    type=int,
+    metavar="NUMBER",
+    help="Choose bins, levels and most frequent values of the key columns that have none, so that "
+    "at most so many observed cells are left and they tell most of W; the choice is printed as "
+    "options.",
+)
+@click.option(
+    "--distortion",
+    multiple=True,
+    metavar="COLUMN=KIND,…",
+    help="hamming, ordinal, absolute_error or squared_error for each key column, with a "
+    "weight if you like: age=2*ordinal.  By default hamming for all of them together: a record "
+    "counts once if anything in its key is changed.",
+)
+@click.option(
+    "--suppress",
+    multiple=True,
+    metavar="COST|COLUMN=COST,…",
+    help="Key values may be withheld, one by one or all, at this cost in the distortion: the "
+    "optimum decides which.  A withheld value is a missing one in the released table.",
+)
+@click.option(
+    "--budget",
+    type=float,
+    help="Greatest expected distortion E d.  Without it, the least distortion under the criteria "
+    "is found.",
+)
+@click.option(
+    "--at-most",
+    metavar="NUMBER[:MEASURE]",
+    help="In place of a budget: the least distortion with so much leakage at most, 0.05 (in "
+    "bits) or 0.6:guessing-probability.",
+)
+@shared.criterion(
+    "NAME[=NUMBER[:MEASURE]]",
+    "What the release must satisfy, several times if you like; listed below.",
+)
+@click.option(
+    "--leakage",
+    metavar="NAME[:NUMBER]",
+    help="What is minimised under --budget in place of information; listed below.",
+)
+@shared.choice(
+    "--prior",
+    ["source", "any"],
+    "What an intruder believes of W: the table's own shares, or anything.  Of any, --budget finds "
+    "the least capacity, and --at-most bounds it.",
+)
+@click.option(
+    "--ensure",
+    type=click.Choice(["law", "table"]),
+    help="What is to satisfy the criteria: the law, which is proved, or the table that is "
+    "released, by default; with a budget alone the law is the default.  Its counts are then "
+    "designed whole, blind to the confidential column unless --encoder wx, where that can be; else "
+    "groups of a drawn table that break one are merged into the nearest group, or the suppressed "
+    "value, and if that cannot work the exit code is 3.  With law, a table that breaks one is "
+    "written and told.",
+)
+@click.option(
+    "--noise",
+    is_flag=True,
+    help="Release numbers as numbers, through the optimal Gaussian rule.  --budget is then the "
+    "mean share of the key columns' variances that is error.  The proof holds for second moments: "
+    "of the leakage if the columns were jointly Gaussian.",
+)
+@click.option("--weights", metavar="COLUMN", help="Survey weights.")
+@shared.missing("left out of the released table too")
+@shared.choice("--encoder", ["x", "wx"], "What the randomisation sees: X, or W and X.")
+@shared.units
+@shared.choice("--accuracy", ["default", "high"])
+@click.option(
+    "--time-limit",
+    type=float,
+    metavar="SECONDS",
+    help="Seconds after which no further step is begun, of the proof and of the table's counts "
+    "together.  What is best by then is released, with the enclosure that is proved of it: status "
+    "loose, exit code 5.  The first Ctrl-C does the same.",
+)
+@shared.file(
+    "--out", "The released table; without it nothing is drawn, and the release is only priced."
+)
+@shared.file("--certificate", "The proof, for `cvxprivacy verify`.")
+@shared.file("--channel", "The channel, for `cvxprivacy apply`.")
+@shared.file(
+    "--problem-out",
+    "The problem as typed here, in TOML: for `cvxprivacy verify --problem`, which tells "
+    "whether a proof is of this question, and for `cvxprivacy solve`.",
+    metavar="PATH",
+)
+@shared.report
+@shared.leaves_out(
+    "Columns that are not in the released table, such as names; the confidential one may be, too."
+)
+@click.option(
+    "--untouched/--no-untouched",
+    default=True,
+    show_default=True,
+    help="Measure what the other columns reveal.",
+)
+@click.option(
+    "--holdout",
+    type=float,
+    metavar="SHARE",
+    help="Design the channel on a random part of the records without this share, 0.5 for a "
+    "half, and bound what it tells in the population by the records held out.  All are "
+    "released, through this channel.",
+)
+@click.option(
+    "--confidence",
+    type=float,
+    metavar="PROBABILITY",
+    help=f"Of the bound on the population's risk, with --holdout; {shared.LEVEL:g} by default.",
+)
+@click.option(
+    "--after",
+    multiple=True,
+    type=click.Path(),
+    metavar="RELEASED",
+    help="An earlier release of the same records, or several, drawn by seeds of their own: what "
+    "all tell together is minimised, and proved.  Records are matched by --row-id.",
+)
+@click.option(
+    "--after-channel",
+    multiple=True,
+    type=click.Path(),
+    metavar="CHANNEL",
+    help="The channel that `release --channel` kept of each, in the same order.",
+)
+@shared.as_json()
+@shared.force
+@shared.drawn
+@shared.reads_tables
+def release(
+    table: str, reading: dict[str, Any], seed: int, row_id: str | None, **options: Any
+) -> None:
+    """Release TABLE with its key columns optimally randomised.
+
+    TABLE is delimited text (.csv, .tsv, .csv.gz), Parquet, a workbook (.xlsx, .xls, .ods), or of
+    SPSS (.sav, .zsav), Stata (.dta) or SAS (.sas7bdat, .xpt), where values are codes, not labels.
+    The confidential column and all others are copied; every byte outside the key columns of a
+    text table stays as it is.  SPSS, Stata and .xpt tables keep their labels and missing values;
+    these and workbooks can be released as .csv, .parquet or .xlsx, too.
+    """
+    again = bool(options["after"] or options["after_channel"])
+    if options["noise"]:
+        if again:
+            remedy = "leave out either: a sequel is of groups, not of numbers"
+            raise InputError("--after", "with --noise", remedy)
+        from cvxprivacy_sdc.commands.noise import release_noise
+
+        release_noise(table, reading, seed, options)
+    from cvxprivacy_sdc.commands.releasing import Releasing
+    from cvxprivacy_sdc.commands.sequel import SequelReleasing
+
+    kind = SequelReleasing if again else Releasing
+    work = kind(table, reading, seed, row_id, options)
+    work.count()
+    work.solve()
+    work.draw()
+    work.write()
+    say(work.document, work.text)
+    sys.exit(work.code)
+
+
+@click.command()
+@click.argument("channel", type=click.Path())
+@click.argument("table", type=click.Path())
+@shared.file("--out", "The released table.", required=True)
+@click.option(
+    "--ensure",
+    type=click.Choice(["table"]),
+    help="Let this table keep each --criterion: its groups are merged so that the fewest records "
+    "change, and if no merging helps the exit code is 3.  It needs the confidential column.",
+)
+@shared.criterion("NAME[=NUMBER[:MEASURE]]", "What the table must satisfy, as of `release`.")
+@shared.leaves_out(
+    "Columns that are not in the released table, besides those that the first release left out; "
+    "--keep-columns says anew which stay."
+)
+@shared.units
+@shared.as_json()
+@shared.force
+@shared.drawn
+@shared.reads_tables
+def apply(
+    channel: str, table: str, out: str, reading: dict[str, Any], seed: int,
+    row_id: str | None, draw: str, shuffle: bool, ensure: str | None,
+    criterion: list[tuple[str, dict[str, Any]]], units: str, drop: Sequence[str],
+    keep_columns: Sequence[str],
+) -> None:  # fmt: skip
+    """Send TABLE through a CHANNEL that `release --channel` kept: next month's table.
+
+    It is read as the first one was, unless options say otherwise.  A channel of whole counts
+    releases the table that was counted, and no other.
+    """
+    from cvxprivacy.release.channel import Channel, MergedChannel
+    from cvxprivacy.tables.schema import TableSchema
+    from cvxprivacy_sdc.commands.releasing import released_output
+    from cvxprivacy_sdc.copied.order import OrderTest
+    from cvxprivacy_sdc.dossier.report import records_drawn
+    from cvxprivacy_sdc.formats.framed import output_format
+    from cvxprivacy_sdc.formats.house import House
+    from cvxprivacy_sdc.formats.shuffle import release_shuffled
+    from cvxprivacy_sdc.formats.table_files import open_table
+
+    refuse_unwritable({"out": out}, table, channel, shuffled=shuffle)
+    output_format(table, out)
+    if bool(ensure) != bool(criterion):
+        remedy = "pass --ensure table and each --criterion together"
+        raise InputError("--ensure", "a table is judged by what is asked of it", remedy)
+    kept = Channel.load(channel)
+    if kept.schema is None:
+        problem = "the channel does not know a table's columns"
+        raise InputError("channel", problem, "pass one that `release --channel` kept")
+    opened = note_reading(open_table(table, reading, recorded=kept.schema.reading, out=out))
+    row_id = row_id and column_of(row_id, opened.header, "--row-id")
+    _leave_out(opened, kept.schema, drop, keep_columns, row_id)
+    opened.refuse_unwritable()
+    if kept.schema.earlier:
+        problem = "it draws with the letters of earlier releases, which this command does not read"
+        raise InputError("channel", problem, "run `cvxprivacy release --after` again")
+    if kept.decoder is not None:
+        problem = "it releases letters u that a user decodes with Z, which this command cannot do"
+        raise InputError("channel", problem, "apply it in Python: Channel.apply, Decoder.apply")
+    used = [name for group in kept.schema.input_columns(kept.encoder) for name in group]
+    counted = draw == "balanced" or kept.schema.missing == "drop"  # records, as they were at first
+    if counted and {*kept.schema.sensitive} <= {*opened.header}:
+        used = list(dict.fromkeys([*kept.schema.sensitive, *used]))
+    merged = [MERGED] if isinstance(kept, MergedChannel) else []
+    unchecked = [] if kept.drawn_jointly else [UNCHECKED]  # it releases the table that was counted
+    facts: dict[str, Any] = {}
+    lines: list[str] = []
+    if ensure:
+        from cvxprivacy_sdc.commands.ensuring import DECIDED, mended
+
+        kept, facts, lines = mended(kept, opened, criterion, seed, row_id, draw, units)
+        unchecked = [DECIDED]
+    schema = kept.schema
+    assert schema is not None
+    hidden = tuple(name for name in schema.sensitive if name in opened.header)
+    raw = TableSchema(schema.key, hidden, missing="level")  # its values, as they are
+    frame, unseen = opened.frame(raw.columns), copied_columns(opened, raw)
+    order = OrderTest.of(frame, raw, unseen=unseen, dropped=opened.dropped, shuffled=shuffle)
+    house = House.of({"out": out}, table, always=shuffle)
+    if shuffle:
+        release_shuffled(opened, house, seed)
+    output = released_output(opened, kept, out, used, seed, row_id, draw)
+    drawn = write_all([output], house)["out"]
+    gone = remarks_on_dropped(opened, kept.schema, row_id)
+    drawn["notes"] = [*drawn["notes"], *order.lines, *merged, *unchecked, *gone]
+    facts["order"] = order.document()
+    if opened.dropped:
+        drawn["columns_dropped"] = list(opened.dropped)
+    notes = [f"note: {note}" for note in drawn["notes"]]
+    text = "\n".join([f"{out}: {records_drawn(drawn)}", *lines, *notes])
+    say({"table": table, "channel": channel, "out": out, **drawn, **facts}, text)
+
+
+def _refuse_other_spelling(
+    gone: Sequence[str], drop: Sequence[str], header: Sequence[str], key: Sequence[str]
+) -> None:
+    """Refuse a table in which a column that a first release left out has another spelling."""
+    named = {*columns_of(drop, header, "--drop"), *key}
+    for name in gone:
+        if name in header:
+            continue
+        wanted = {folded(name), folded(name).rpartition("#")[0]} - {""}
+        alike = [n for n in header if folded(n).partition("#")[0] in wanted]
+        if not {*alike} <= named:
+            problem = f"{name!r} was left out of the first table, and here are {', '.join(alike)}"
+            raise InputError("--drop", problem, "name those that go, or pass --keep-columns")
+        if not alike:
+            note(f"{name!r}, left out of the first table, is not here: see that it has no new name")
+
+
+def _leave_out(
+    opened: Any, schema: Any, drop: Sequence[str], keep: Sequence[str], row_id: str | None
+) -> None:
+    """Settle the columns that a later table is released without.
+
+    They are those that the first one was, and those of ``drop``; or all but those of ``keep``.
+    """
+    weights = [] if schema.weights is None else [schema.weights]
+    used = [*schema.key, *schema.sensitive, *weights]
+    how: dict[str, Any] = {"key": schema.key, "used": used, "row_id": row_id}
+    if keep:
+        leave_out(opened, drop or None, keep, **how)
+        return
+    recorded = {rule: schema.reading.get(rule) for rule in ("drop", "keep")}
+    there = {k: of and [n for n in of if n in opened.header] for k, of in recorded.items()}
+    _refuse_other_spelling(recorded["drop"] or [], drop, opened.header, schema.key)
+    leave_out(opened, there["drop"], there["keep"], **how)
+    if drop:
+        leave_out(opened, [*opened.dropped, *drop], None, **how)
+
+
+# ---- everything that may be asked for ----------------------------------------------------
+
+
+def _criteria() -> Iterator[tuple[str, str]]:
+    """Yield each criterion as it is typed, with what it asks for and in which unit."""
+    from cvxprivacy import criteria
+    from cvxprivacy_sdc.statements.options import criteria_of, stated_criterion
+
+    kinds = (getattr(criteria, name) for name in criteria.__all__)
+    examples = (text for kind in kinds if kind.words for text in kind.words.examples)
+    for typed in examples:
+        ((kind, arguments),) = criteria_of([typed])
+        words = stated_criterion({"kind": kind, **arguments}).in_words()
+        complete = "=" not in typed or not words.unit or words.unit in words.asks
+        alone = "; of tables alone" if getattr(criteria, kind).of_table else ""
+        yield typed, (words.asks if complete else f"{words.asks} [{words.unit}]") + alone
+
+
+def _distortions() -> Iterator[tuple[str, str]]:
+    """Yield each distortion as it is typed, with what it means."""
+    from cvxprivacy.model.attributes import NAMES
+
+    for name, words in DISTORTIONS.items():
+        yield name, f"{words} (also {', '.join(NAMES[name])})"
+
+
+def _leakages() -> Iterator[tuple[str, str]]:
+    """Yield each measure of leakage as it is typed, with what it means."""
+    from cvxprivacy.leakage import MEASURES
+    from cvxprivacy.leakage.base import NAMES
+
+    for kind, (typed, *also) in NAMES.items():
+        parameters = inspect.signature(MEASURES[kind]).parameters.values()
+        needed = [p.name for p in parameters if p.default is p.empty]
+        name = f"{typed}:{needed[0].upper()}" if needed else typed
+        yield name, MEASURES[kind].meaning + f" (also {', '.join(also)})" * bool(also)

@@ -1,0 +1,1 @@
+"""What columns that are copied unchanged reveal."""

@@ -1,0 +1,309 @@
+"""What a disclosure board decides by: the verdict, the numbers of the first page, cautions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from cvxprivacy.text import cells, plain, upwards
+from cvxprivacy_sdc.copied.untouched import first
+from cvxprivacy_sdc.dossier.provenance import Facts
+from cvxprivacy_sdc.dossier.report import CONSTANT, MERGED_BEYOND
+from cvxprivacy_sdc.dossier.tables import FEWEST, Drawn, worst_group
+from cvxprivacy_sdc.dossier.words import rounded
+from cvxprivacy_sdc.releases.check import Check
+from cvxprivacy_verifier.wording import many
+
+if TYPE_CHECKING:
+    from cvxprivacy.results.solution import Solution
+    from cvxprivacy_sdc.auditing import Audit
+
+__all__ = [
+    "audit_verdict", "audited", "cautions", "check_facts", "found_rows", "release_verdict",
+    "unmodified_columns",
+]  # fmt: skip
+
+_ROUNDED = 1e-12  # of information: what sums of floats may be off nothing
+
+
+# ---- what follows from the checks --------------------------------------------------------
+
+
+def audited(audit: Audit, schema: Any) -> list[Check]:
+    """Return what was asked of a table that is audited: of no law."""
+    checks = []
+    for verdict in audit.verdicts:
+        rule = verdict.criterion
+        words = rule.in_words(w=cells(schema.sensitive), x=cells(schema.key), units=audit.units)
+        asked = (repr(rule), words.asks, words.quantity, words.unit, words.at_least)
+        checks.append(
+            Check(
+                rule.name,
+                type(rule).__name__,
+                *asked,
+                _number(rule.value),
+                None,
+                None,
+                verdict.value,
+                verdict.holds,
+                per_group=verdict.of_letters,
+                groups=verdict.letters,
+                records=verdict.records,
+            )
+        )
+    return checks
+
+
+def check_facts(checks: Sequence[Check], audit: Audit | None) -> list[Facts]:
+    """Return checks with the keys of the schema alone.
+
+    What is counted in the worst group is not told where that may be one of few records.
+    """
+    small = audit is not None and audit.measures["k"].worst < FEWEST
+    more = {"name", "kind", "at_least"}
+    documents = (check.document() for check in checks)
+    plain = [{k: v for k, v in document.items() if k not in more} for document in documents]
+    for check in plain:
+        check["law"], check["table"] = _finite(check["law"]), _finite(check["table"])
+        if small and check["table"] and check["per_group"] and check["unit"] != "records":
+            check["table"]["value"] = None
+    return plain
+
+
+def _finite(side: Facts | None) -> Facts | None:
+    """Return a side of a check, its value None where a measure has no bound in some group."""
+    if side is None or side["value"] is None:
+        return side
+    return {**side, "value": side["value"] if math.isfinite(side["value"]) else None}
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float | Fraction) else None
+
+
+def release_verdict(
+    document: Mapping[str, Any], checks: Sequence[Check], counted: bool
+) -> dict[str, Any]:
+    """Return whether a release may go out, in words; None where nothing was drawn."""
+    broken = [check.sentence for check in checks if check.refuses]
+    if document["status"] not in ("certified", "loose"):
+        broken.append(f"nothing is proved of it (status {document['status']})")
+    if document["released"]:
+        broken += document["order"]["refusals"]
+        broken += [entry["words"] for entry in document["undone"] if entry["undoes"]]
+    if broken:
+        return _refusal(broken)
+    if not document["released"]:
+        words = "No table was drawn: this report prices a release that could be made, and nothing "
+        return _verdict(None, f"{words}is approved by it.")
+    if unseen := document["order"]["unseen"]:
+        words = f"nobody looked at what {first(unseen)} tell of the changes, and they are copied"
+        if len(unseen) == 1:
+            words = f"nobody looked at what {unseen[0]} tells of the changes, and it is copied"
+        return _verdict(None, f"Not approved: {words}.", [words])
+    plain = [check.stated for check in checks if check.sentence == f"{check.stated} holds"]
+    lost = [check.sentence for check in checks if check.law_holds is False]
+    others = [c.sentence for c in checks if c.stated not in plain and c.law_holds is not False]
+    limits = [f"{cells(plain)} {'hold' if len(plain) > 1 else 'holds'}"] if plain else []
+    reasons = "; ".join([*limits, *others])
+    text = f"This table may be released{': ' * bool(reasons)}{reasons}."
+    text += f" More is lost than was asked: {'; '.join(lost)}." * bool(lost)
+    return _verdict(True, text + " The drawn table itself was not counted." * (not counted))
+
+
+def _verdict(may: bool | None, words: str, reasons: Sequence[str] = ()) -> Facts:
+    return {"may_be_released": may, "words": words, "reasons": list(reasons)}
+
+
+def _refusal(broken: Sequence[str]) -> Facts:
+    return _verdict(False, f"This table must not be released: {'; '.join(broken)}.", broken)
+
+
+def audit_verdict(checks: Sequence[Check]) -> Facts:
+    """Return whether an audited table satisfies what was asked."""
+    if broken := [check.sentence for check in checks if check.unmet]:
+        return _refusal(broken)
+    if not checks:
+        words = "Nothing was asked of this table: it is measured, and no criterion is judged."
+        return _verdict(None, words)
+    if undecided := [check.stated for check in checks if check.holds is None]:
+        words = f"Not approved: {cells(undecided)} cannot be decided on the released table alone."
+        return _verdict(None, words, undecided)
+    names = cells([check.stated for check in checks])
+    hold = "hold" if len(checks) > 1 else "holds"
+    return _verdict(True, f"This table may be released under what was asked: {names} {hold}.")
+
+
+# ---- the first page ----------------------------------------------------------------------
+
+
+def found_rows(document: Mapping[str, Any], solution: Solution, drawn: Drawn) -> list[Facts]:
+    """Return the few numbers of the first page."""
+    units, released = document["units"], document["released"]
+    law, before = document["released_law"], document["risk_before"]
+    after = law["risk"]
+    share = f", {after / before:.0%} of it" if before > 0 else ""
+    rows = {}
+    if released:
+        left_out = f"; {released['dropped']:,} left out" if released.get("dropped") else ""
+        rows["Records released"] = f"{released['records']:,}{left_out}"
+    if drawn.changed is not None:
+        of_any = drawn.changed["any"]
+        rows["Records changed or withheld"] = (
+            f"{of_any['records']:,} ({of_any['share'] or 0.0:.1%})"
+        )
+    if information := (document.get("recoding") or {}).get("information"):
+        rows["What it told before recoding"] = f"{information['before']:.4g} {information['units']}"
+    rows["What the key tells before"] = f"{before:.4g} {units}"
+    rows[f"What it tells after, on {law['name']}"] = f"{after:.4g} {units}{share}"
+    if informed := document.get("informed"):
+        rows["… to who knows the key itself"] = (
+            f"{informed['after']:.4g} {units}, {informed['before']:.4g} without the release"
+        )
+        rows["… who is then sure of it, to 95%"] = (
+            f"of {informed['sure']:.2%} of the records, {informed['sure_before']:.2%} without"
+        )
+        rows["… and at most to"] = (
+            f"{informed['greatest']:.4g}, {informed['greatest_before']:.4g} without"
+        )
+    if "whatever_prior" in law:
+        most = f"at most {upwards(law['whatever_prior'])} {units}"
+        rows["… whatever is believed beforehand"] = most
+    if drawn.audit is not None:
+        counted = drawn.audit.after
+        tells = f"{counted.plugin:.4g} {units}"
+        if counted.bias >= counted.plugin:
+            tells += f", no more than chance shows ({counted.bias:.2g})"
+        elif "options" not in document.get("recoding", {}):  # whose choice no formula knows of
+            tells += f", about {counted.bias:.2g} of it by chance"
+        rows["What the drawn table tells"] = "nothing" if counted.plugin <= _ROUNDED else tells
+    if "leakage" in document:
+        leakage = document["leakage"]
+        rows[f"In {leakage['measure']}"] = (
+            f"{leakage['before']:.4g} before, {leakage['after']:.4g} after, "
+            f"{leakage['none']:.4g} without any release"
+        )
+    if "distortion" in solution.terms:
+        rows[f"Expected distortion, on {law['name']}"] = f"{law['distortion']:.4g}"
+    if bound := document.get("population"):
+        words = f"at most {upwards(bound['upper'])} {units}, at {bound['level']:.0%}"
+        before_merging = ", of the channel before groups were merged" * ("merged" in document)
+        rows["In the population, proved"] = words + before_merging
+    if drawn.audit is not None:
+        rows["Smallest released group"] = _smallest(drawn.audit)
+        rows["Greatest divergence of a group"] = worst_group(drawn.audit)
+    if designed := document.get("designed"):
+        rows["The table"] = designed["words"]
+        rows["Optimality"] = (
+            f"{solution.status}: on average, no channel that sees the same does better than "
+            f"{solution.lower:.6g} within what was asked of it; one attains {solution.upper:.6g}"
+        )
+        return [{"name": name, "value": value} for name, value in rows.items()]
+    if undesigned := document.get("undesigned"):
+        rows["The table"] = undesigned["words"]
+    rows["Optimality"] = (
+        f"{solution.status}: within what was asked no release does better than "
+        f"{solution.lower:.6g}; "
+        f"{'this one' if law['proved'] else 'the channel as it was designed'} attains "
+        f"{solution.upper:.6g}"
+    )
+    return [{"name": name, "value": value} for name, value in rows.items()]
+
+
+def _smallest(audit: Audit) -> str:
+    """Return how many records the smallest released group holds."""
+    return many(round(audit.measures["k"].worst), "record")
+
+
+def unmodified_columns(document: Mapping[str, Any]) -> Facts:
+    """Return what the columns that are copied reveal, each with its advice."""
+    numbers = ("information", "bias", "corrected", "lower", "upper")
+    texts = ("column", "values", "intervals", "records", "kind", "advice")
+    rows = [
+        {**{name: entry[name] for name in texts}, **{n: rounded(entry[n]) for n in numbers}}
+        for entry in document["untouched"]
+    ]
+    together = combined = document["combined"]
+    if combined is not None:
+        tabled = {guess["words"] for guess in combined["guesses"]}
+        together = {name: combined[name] for name in ("guesses", "proposals")}
+        together["lines"] = [line for line in combined["lines"] if line not in tabled]
+    return {
+        "unit": document["units"],
+        "released": rounded(document["released_law"]["risk"]),
+        "rows": rows,
+        "together": together,
+    }
+
+
+def cautions(
+    document: Mapping[str, Any],
+    seed: Facts,
+    source: Any,
+    checks: Sequence[Check],
+    drawn: Drawn,
+) -> list[str]:
+    """Return what the board should weigh before it signs."""
+    asks_records = any(check.unit == "records" for check in checks)
+    smallest = None if drawn.audit is None else _smallest(drawn.audit)
+    population: Any = document.get("population")
+    dropped = document.get("columns_dropped", ())
+    beside = [name for name in source.schema.sensitive if name not in dropped]
+    reasons: dict[str, Any] = {
+        "constant": drawn.audit is not None and len(drawn.audit.letters) == 1,
+        "exact": cells((document.get("recoding") or {}).get("exact", [])),
+        "unmeasured": document.get("combined") is None and bool(document["released"]),
+        "small groups": not asks_records and smallest,
+        "intervals": cells([n for n in beside if n in source.schema.bins]),
+        "weighted": source.schema.weights,
+        "typed seed": document["released"] and seed["given"] and not document.get("sequel"),
+        "informed": (document.get("informed") or {}).get("caution"),
+        "loose": document["status"] == "loose" and f"{document['upper'] - document['lower']:.2g}",
+        "bias": source.biased,
+        "population": population
+        and f"{upwards(population['upper'])} {population['units']}, at {population['level']:.0%}",
+        "merged": _merged(document.get("merged")),
+        "merged beyond": population and "merged" in document,
+    }
+    return [
+        *document["advice"],
+        *(_CAUTIONS[name].format(detail) for name, detail in reasons.items() if detail),
+        *(check.caution for check in checks if check.caution),
+    ]
+
+
+_CAUTIONS = {
+    "constant": CONSTANT,
+    "exact": "{}: edges of bands are values of single records, as was asked, and are published",
+    "unmeasured": "what the columns that are copied tell was not measured: it comes on top",
+    "small groups": "no criterion was asked of the size of groups: the smallest that is released "
+    "holds {}",
+    "intervals": "{}: copied as it is; what is proved is of its intervals alone",
+    "weighted": "what is told, and the mean change per record, count each record by its weight, "
+    "{}: shares of records differ from them",
+    "typed seed": "draw the release anew without --seed: this one's was typed, and whoever knows "
+    "it can undo the release",
+    "informed": "{}",
+    "loose": "the release satisfies what was asked, and is proved to be within {} of the best one "
+    "only",
+    "bias": "the records are so few for their cells that much of the measured risk is bias",
+    "population": "the randomisation was designed on a part of the records: the optimum and its "
+    "proof are of that part; of the population it is proved that the released key tells at most {}",
+    "merged": "{}",
+    "merged beyond": MERGED_BEYOND,
+}
+
+
+def _merged(merged: Mapping[str, Any] | None) -> str:
+    """Say what it means that groups of the drawn table were merged."""
+    if not merged:
+        return ""
+    before, after = (plain(merged[f"distortion_{when}"], 3) for when in ("before", "after"))
+    return (
+        f"{many(merged['groups'], 'group')} of the drawn table, of {merged['records']:,} records, "
+        "broke what was asked and are released as others: who notices knows that they broke it; "
+        f"the mean change per record went from {before} to {after}, and what is proved is of the "
+        "randomisation before"
+    )

@@ -1,0 +1,398 @@
+"""The facts of a dossier: one document that its page and its JSON both say.
+
+Which sections there are is in ``schema.json``; what a command does not know stands in ``left_out``
+with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cvxprivacy.certificates.certificate import refuse_other
+from cvxprivacy.programs.worst import first_part
+from cvxprivacy.text import cells
+from cvxprivacy_sdc import dossier
+from cvxprivacy_sdc.dossier import first, provenance, tradeoff, words
+from cvxprivacy_sdc.dossier.board import (
+    audit_verdict,
+    audited,
+    cautions,
+    check_facts,
+    found_rows,
+    release_verdict,
+    unmodified_columns,
+)
+from cvxprivacy_sdc.dossier.provenance import Asked, Facts, Kept, input_facts, verification
+from cvxprivacy_sdc.dossier.secrecy import file_name, guard_of
+from cvxprivacy_sdc.dossier.tables import Drawn, counted_letters, measures, uncertainty, worst_group
+from cvxprivacy_sdc.dossier.words import rounded
+from cvxprivacy_sdc.statements.exits import notes
+
+if TYPE_CHECKING:
+    from cvxprivacy.criteria import Criterion
+    from cvxprivacy.formulations.channel import ChannelProblem
+    from cvxprivacy.model.discrete import DiscreteSource
+    from cvxprivacy.release.channel import Channel
+    from cvxprivacy.results.solution import Solution
+    from cvxprivacy_sdc.auditing import Audit
+    from cvxprivacy_sdc.copied.order import OrderTest
+    from cvxprivacy_sdc.releases.check import Check
+
+__all__ = [
+    "SCHEMA",
+    "audit_facts",
+    "dossier_of",
+    "files_of",
+    "program_facts",
+    "release_facts",
+    "statement_rows",
+]
+
+SCHEMA = "cvxprivacy dossier 2"
+SIGNATURES = ("Prepared by", "Approved by the disclosure board")
+
+
+def release_facts(
+    asked: Asked,
+    data: Mapping[str, Any],
+    problem: ChannelProblem,
+    source: DiscreteSource,
+    solution: Solution,
+    document: Mapping[str, Any],
+    checks: Sequence[Check],
+    kept: Kept,
+    seconds: float,
+    progress: Callable[[str], object] | None,
+    order: OrderTest,
+    *,
+    criteria: Sequence[Criterion] | None = None,
+    channel: Channel | None = None,
+) -> Facts:
+    """Return the facts of a release.
+
+    Parameters
+    ----------
+    data : mapping
+        The problem as it was typed (:func:`cvxprivacy_sdc.statements.statement.problem_data`).
+    source : DiscreteSource
+        Of the whole table, of which the problem's may be a part.
+    document : mapping
+        What the command reports (:func:`cvxprivacy_sdc.dossier.report.report`).
+    checks : sequence of Check
+        How what is released stands with what was asked.
+    kept : Kept
+        The files as they were written.
+    seconds : float
+        How long the problem took to solve.
+    progress : callable or None
+        Is told how far the curve is.
+    order : OrderTest
+        What the orders that are released tell.
+    criteria : sequence of Criterion, optional
+        As they were typed; by default the problem's.
+    channel : Channel, optional
+        That wrote the table, of records that were drawn one by one or dealt out in whole counts.
+
+    Raises
+    ------
+    InputError
+        For a solution of another problem.
+    """
+    refuse_other(solution.certificate, problem, "solution")
+    guard, schema, sequel = guard_of(source), source.schema, document.get("sequel")
+    of_all = source is problem.source or sequel is not None
+    assert schema is not None
+    criteria = problem.criteria if criteria is None else criteria
+    drawn = Drawn.of(asked, source, criteria, kept, data["units"], channel)
+    minimised = _minimised(problem, sequel=sequel is not None)
+    height = _height(problem, source, solution, data)
+    curve, why = tradeoff.curve(
+        problem, solution, minimised, height, seconds=seconds, progress=progress
+    )
+    why = why if guard.allows(why) else "it could not be solved"
+    left_out = {
+        **drawn.left_out,
+        **({"The trade-off": why} if curve is None else {}),
+    }
+    balanced = document.get("draw") == "balanced"
+    verdict = release_verdict(document, checks, drawn.audit is not None)
+    changes = guard.kept(document.get("distortion_words") or [], numbers=False)
+    if not document["released"] or sequel is not None:
+        changes = [f"{line} (expected of the randomisation)" for line in changes]
+    columns = {"sensitive": schema.sensitive, "key": schema.key}
+    check = verification(
+        kept, asked, guard, schema.sensitive, all_records=of_all, sequel=sequel is not None
+    )
+    seed = provenance.seed_of(asked.arguments, balanced=balanced)
+    return dossier_of(
+        "release",
+        title=f"Release of {file_name(asked.table)}",
+        verdict=verdict,
+        first=first.first_page(
+            columns,
+            source.records or 0,
+            asked=[*first.standing(checks), *first.undecided(checks, criteria)],
+            leaks=[*first.of_release(document, columns, drawn.audit), *first.of_order(order)],
+            cost=first.costs(columns, drawn.changed, changes, asked.opened, order),
+            uncovered=first.copied(
+                columns,
+                asked.opened,
+                measured=bool(document["untouched"]),
+                sequel=sequel is not None,
+            ),
+        ),
+        files=files_of(verdict, asked, check["files"]),
+        cautions=[
+            *cautions(document, seed, source, checks, drawn),
+            *(() if sequel is None else sequel["statements"]),
+        ],
+        asked=words.asked(data, criteria, schema),
+        against=words.against(
+            schema,
+            problem.encoder,
+            sequel=sequel is not None,
+            balanced=balanced,
+            designed="designed" in document,
+            dropped=asked.opened.dropped,
+        ),
+        distortion_words=changes,
+        found=found_rows(document, solution, drawn),
+        input=input_facts(asked, schema, _sizes(source), guard, document.get("notes", []), seed),
+        program={
+            **_program(problem, solution, minimised, data["distortion"].get("weights", {})),
+            "designed": "designed" in document,
+        },
+        sequel=sequel and {k: v for k, v in sequel.items() if k != "statements"},
+        checks=check_facts(checks, drawn.audit),
+        merged=document.get("merged"),
+        letters=drawn.audit and counted_letters(drawn.audit, criteria, asked.opened.labels),
+        measures=drawn.audit and measures(drawn.audit, guard),
+        tradeoff=curve,
+        prices=tradeoff.prices(problem, solution, minimised),
+        changed=drawn.changed,
+        loss=drawn.losses,
+        quality=drawn.quality,
+        unmodified=unmodified_columns(document),
+        uncertainty=uncertainty(
+            drawn.audit,
+            guard,
+            document.get("population"),
+            chosen="options" in document.get("recoding", {}),
+            proof_of="the records at hand"
+            if of_all
+            else f"the {problem.source.records:,} records that the randomisation was designed on",
+        ),
+        definitions=words.definitions(_terms(drawn), criteria),
+        glossary=words.glossary(data["units"]),
+        verification=check,
+        left_out=left_out,
+    )
+
+
+def _sizes(source: DiscreteSource) -> dict[str, int]:
+    """Return how many records a source has, and of how many values they are."""
+    counted = {"records": source.records or 0, "left_out": source.dropped}
+    return {**counted, "w": len(source.w), "x": len(source.x)}
+
+
+def files_of(verdict: Facts, asked: Asked, files: Sequence[Facts]) -> Facts:
+    """Return which of the files that were written leaves the house."""
+    released = next((row for row in files if row["option"] == "--out"), None)
+    stay = [row["name"] for row in files if row is not released]
+    return first.handed_on(
+        verdict, released, [f"{asked.house.table['name']} (the original)", *stay, asked.house.name]
+    )
+
+
+def dossier_of(kind: str, *, left_out: Mapping[str, str], **sections: Any) -> Facts:
+    """Return the sections in the order of the schema, None for those that nothing is known of."""
+    return {
+        **dict.fromkeys(dossier.schema()["properties"]),
+        "schema": SCHEMA,
+        "kind": kind,
+        **sections,
+        "signatures": list(SIGNATURES) if sections["verdict"]["may_be_released"] else [],
+        "left_out": [{"section": section, "why": why} for section, why in left_out.items()],
+    }
+
+
+def _minimised(problem: ChannelProblem, *, sequel: bool = False) -> tuple[str, str]:
+    """Return what is minimised, in words, and its unit."""
+    objective = first_part(problem.program.objective)
+    if not objective.weights:
+        return "the least mean change per record", ""
+    measure = getattr(problem, "leakage", None)
+    if getattr(problem, "prior", "source") == "any":
+        return (
+            "the least that the key tells, whatever is believed beforehand",
+            problem.program.units,
+        )
+    if measure is None or measure.informs:
+        what = "all releases together tell" if sequel else "the released key tells"
+        return f"the least that {what}", problem.program.units
+    return f"the least {measure.name}", problem.program.units if measure.in_units else ""
+
+
+def _height(
+    problem: ChannelProblem, source: DiscreteSource, solution: Solution, data: Mapping[str, Any]
+) -> float:
+    """Return how high the curve is, in the unit of the optimum."""
+    measure = getattr(problem, "leakage", None)
+    if "budget" not in data:
+        return 2 * float(solution.terms["distortion"])
+    if measure is None or measure.informs:
+        return source.information(units=solution.units)
+    more = measure.total(source.pmf) - measure.total(source.p_w[:, None])
+    return abs(more) * measure.unit(solution.units)
+
+
+def _program(
+    problem: ChannelProblem,
+    solution: Solution,
+    minimised: tuple[str, str],
+    weights: Mapping[str, float],
+) -> Facts:
+    """Return the statement in mathematics, what its letters are, and what was proved of it."""
+    schema = problem.source.schema
+    assert schema is not None
+    w, x = cells(schema.sensitive), cells(schema.key)
+    sees, also = "x" if problem.encoder == "x" else "w, x", ""
+    earlier = []
+    if schema.earlier:
+        sees, also = f"{sees}, z", " and of the earlier letters"
+        earlier = [{"symbol": "Z", "meaning": f"{x} as released before"}]
+    symbols = [
+        {"symbol": "W", "meaning": f"{w}: what is confidential"},
+        {"symbol": "X", "meaning": f"{x}, the key"},
+        {"symbol": r"\hat X", "meaning": f"the released {x}"},
+        *earlier,
+        {
+            "symbol": rf"p(\hat x \mid {sees})",
+            "meaning": f"with which probability a record of that cell{also} is released as another"
+            + ("" if problem.encoder == "x" else f"; it depends on {w} too"),
+        },
+    ]
+    if getattr(problem, "prior", "source") == "any":
+        r = f"the law of {x} that is least far from what each value of {w} is released as"
+        symbols.append({"symbol": "r", "meaning": r})
+    return program_facts(problem, solution, symbols, minimised, weights)
+
+
+def program_facts(
+    problem: Any, solution: Solution, symbols: Sequence[Mapping[str, str]],
+    minimised: tuple[str, str], weights: Mapping[str, float],
+) -> Facts:  # fmt: skip
+    """Return a program in mathematics with the meaning of its symbols, and its optimum.
+
+    ``minimised`` is what is, in words, and its unit.
+    """
+    return {
+        "formulation": type(problem).__name__,
+        "statement": solution.statement,
+        "rows": statement_rows(problem.latex),
+        "symbols": symbols,
+        "status": solution.status,
+        "minimised": minimised[0],
+        "unit": minimised[1],
+        "lower": rounded(solution.lower, 12),
+        "upper": rounded(solution.upper, 12),
+        "gap": rounded(solution.gap, 3),
+        "terms": [
+            {
+                "name": name,
+                "words": words.quantity(name),
+                # with its weight, so that parts add up to the distortion
+                "value": rounded(float(term) * weights.get(name.removeprefix("distortion of "), 1)),
+            }
+            for name, term in solution.terms.items()
+        ],
+    }
+
+
+def statement_rows(latex: str) -> list[dict[str, str]]:
+    """Split a program, in LaTeX's ``aligned``, into rows of what stands left and right."""
+    body = latex.replace(r"\begin{aligned}", "").replace(r"\end{aligned}", "")
+    rows = []
+    for line in body.split(r"\\"):
+        left, _sign, right = line.partition("&")
+        rows.append({"left": left.replace(r"\quad", "").strip(), "right": right.strip()})
+    return rows
+
+
+def _terms(drawn: Drawn) -> list[str]:
+    """Return the terms that a report on a release uses."""
+    terms = ["distortion", "law and drawn table", "proved", "price"]
+    if drawn.losses is not None:
+        terms += ["categorical"] + ["loss"] * (drawn.losses["numeric"] is not None)
+    return terms
+
+
+def audit_facts(asked: Asked, audit: Audit, released: str | None, opened: Any) -> Facts:
+    """Return the facts of an audit: ``released`` is the path of the released table, if any."""
+    source, original = audit.released, audit.original
+    before, guard, schema = guard_of(original), guard_of(source), source.schema
+    assert schema is not None
+    checks = audited(audit, schema)
+    alone = released is None
+    measured = measures(audit, guard)
+    measured["notes"] = before.kept(measured["notes"])
+    original_key = {"What the original key tells": f"{audit.before.plugin:.4g} {audit.units}"}
+    columns = {"sensitive": schema.sensitive, "key": schema.key}
+    verdict = audit_verdict(checks)
+    table = asked.house.table
+    of_released = (
+        {"name": table["name"], "sha256": None}
+        if released is None
+        else provenance.input_file(released)
+    )
+    stay = [None if alone else f"{table['name']} (the original)", asked.house.name]
+    rows = {
+        "Records": f"{source.records:,}",
+        "Released groups": f"{len(source.x):,}",
+        **({} if alone else original_key),
+        "What the key tells": f"{audit.after.plugin:.4g} {audit.units}",
+        "Smallest group": f"{audit.measures['k'].worst:,.0f} records",
+        "Greatest divergence of a group": worst_group(audit),
+    }
+    w = cells(schema.sensitive)
+    return dossier_of(
+        "audit",
+        title=f"Audit of {file_name(released or asked.table)}",
+        verdict=verdict,
+        first=first.first_page(
+            columns,
+            source.records or 0,
+            asked=first.standing(checks),
+            leaks=first.counted(audit, columns),
+            cost=[],
+            uncovered=first.copied(columns, opened, as_it_is=False),
+        ),
+        files=first.handed_on(verdict, of_released, stay),
+        cautions=[
+            "the columns that are neither confidential nor key were not measured: what they tell "
+            "comes on top"
+        ],
+        against=words.against(schema),
+        asked=[f"{c!r}: {c.in_words(w=w, units=audit.units).asks}." for c in audit.criteria],
+        distortion_words=[],
+        found=[{"name": name, "value": value} for name, value in rows.items()],
+        input={
+            **input_facts(asked, original.schema, _sizes(original), before, notes(), None),
+            "released": None if alone else of_released,
+        },
+        checks=check_facts(checks, audit),
+        letters=counted_letters(audit, audit.criteria, asked.opened.labels),
+        measures=measured,
+        prices=[],
+        uncertainty=uncertainty(audit, guard),
+        glossary=words.glossary(audit.units),
+        definitions=words.definitions([], audit.criteria),
+        left_out={
+            "The program": "an audit measures a table and solves nothing",
+            "The trade-off": "an audit solves nothing",
+            "Changed cells and loss": "an audit does not set records side by side",
+            "Unmodified columns": "an audit counts the columns that it is told of",
+            "Proof": "an audit proves nothing: it counts",
+        },
+    )

@@ -1,0 +1,259 @@
+"""The first page of a dossier, in words that need no mathematics, with what each figure means.
+
+Figures are those that an audit counted of the released table; nothing is computed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cvxprivacy.leakage import GuessingProbability
+from cvxprivacy.text import cells, plain, upwards
+from cvxprivacy_sdc.dossier.provenance import Facts
+from cvxprivacy_verifier.wording import many
+
+if TYPE_CHECKING:
+    from cvxprivacy_sdc.auditing import Audit
+    from cvxprivacy_sdc.copied.order import OrderTest
+    from cvxprivacy_sdc.releases.check import Check
+
+__all__ = [
+    "copied",
+    "costs",
+    "counted",
+    "first_page",
+    "handed_on",
+    "left_out",
+    "of_order",
+    "of_release",
+    "percent",
+    "standing",
+]
+
+_ROUNDED = 1e-12  # of information: what sums of floats may be off nothing
+
+
+def first_page(
+    columns: Mapping[str, Sequence[str]],
+    records: int,
+    *,
+    asked: Sequence[str],
+    leaks: Sequence[tuple[str, str]],
+    cost: Sequence[str],
+    uncovered: Sequence[str],
+    paid: str = "",
+) -> list[Facts]:
+    """Return the first page: its rows, each of figures with what they mean for a person.
+
+    Parameters
+    ----------
+    columns : mapping
+        Names of columns by their roles, ``sensitive`` and ``key``.
+    records : int
+        Of the table.
+    asked, cost, uncovered : sequence of str
+        How the table stands with what was asked, what it cost, what is not covered.
+    leaks : sequence of (str, str)
+        What the table still tells, and what that means.
+    paid : str
+        What the cost means, where that is not of records in groups.
+    """
+    w, x = (cells(list(columns[role])) for role in ("sensitive", "key"))
+    rows = [
+        entry("What is protected", [f"{w}, in each of {many(records, 'record')}"],
+              f"From the released {x} nobody is to learn the {w} of a person."),
+        entry("Against whom",
+              [f"Who sees the {x} of a record in the released file, and nothing else of it"],
+              "Others may learn more: see “Against whom this protects, and against whom not”."),
+        entry("Is what was asked kept?", asked,
+              "Counted in the released table, where it does not say otherwise."),
+        *(entry("What is still told" if i == 0 else "", [line], meaning)
+          for i, (line, meaning) in enumerate(leaks)),
+        entry("What it cost", cost,
+              paid or f"So many records count under another {x} than is theirs; averages are in "
+              "the column's own unit."),
+        entry("What is not covered", uncovered, ""),
+    ]  # fmt: skip
+    return [row for row in rows if row["lines"]]
+
+
+def entry(name: str, lines: Sequence[str], meaning: str) -> Facts:
+    """Return a row of the first page: the row above goes on where it has no name."""
+    return {"name": name, "lines": list(lines), "meaning": meaning}
+
+
+def percent(share: float) -> str:
+    """Return a share of something as people read it; what is little is not called nothing."""
+    return "less than 0.1 %" if 0 < share < 5e-4 else f"{100 * share:.1f} %"
+
+
+def standing(checks: Sequence[Check]) -> list[str]:
+    """Return how a table stands with each thing that was asked, in words."""
+    return [f"{check.asks[0].upper()}{check.asks[1:]}: {check.standing}." for check in checks]
+
+
+def undecided(checks: Sequence[Check], criteria: Sequence[Any]) -> list[str]:
+    """Return what was asked of a table and is not decided, as no table was drawn."""
+    stated = {check.stated for check in checks}
+    return [f"{rule!r}: it is of a table, and none was drawn: not decided."
+            for rule in criteria if rule.of_table and repr(rule) not in stated]  # fmt: skip
+
+
+def counted(audit: Audit, columns: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
+    """Return what a table still tells as an audit counted it, and what that means for a person."""
+    w, x = (cells(list(columns[role])) for role in ("sensitive", "key"))
+    tell = "tell" if len(columns["key"]) > 1 else "tells"
+    alone, units = audit.original is audit.released, audit.units
+    lines = []
+    guess = next((m for m in audit.leaks if isinstance(m.leakage, GuessingProbability)), None)
+    if guess is not None:
+        before = "" if guess.original != guess.original else (
+            f"from the true {x} it is for {percent(guess.original)}, "
+        )  # fmt: skip
+        weighted = audit.laws.weights is not None
+        of = "the people that the records stand for" if weighted else "the records"
+        line = (
+            f"From the released {x} the best guess of {w} is right for {percent(guess.average)} of "
+            f"{of}; {before}without either for {percent(guess.nothing)}."
+        )
+        lines.append((line, "The nearer the first is to the last, the less the file helps."))
+    after, most = audit.after, audit.before.plugin
+    line = f"On average the released {x} {tell} {plain(after.plugin, 3)} {units} about {w}"
+    if after.plugin <= _ROUNDED:
+        line = f"On average the released {x} {tell} nothing about {w}"
+    elif after.bias >= after.plugin:
+        line += ", which is no more than chance shows"
+    if not alone and most > _ROUNDED:
+        share = percent(max(after.plugin, 0.0) / most)
+        line += f": {share} of the {plain(most, 3)} {units} that the true {x} {tell}"
+    one = "1 bit is what the answer to one fair yes-or-no question tells; 0 is nothing."
+    if units == "nats":
+        one = "1 nat is 1.44 times what the answer to one fair yes-or-no question tells."
+    smallest = round(audit.measures["k"].worst)
+    alike = f"No record has fewer than {many(smallest - 1, 'other')} of its {x} in the file."
+    if smallest < 2:
+        alike = f"Some record is the only one of its {x} in the file."
+    return [
+        *lines,
+        (f"{line}.", one),
+        (f"The smallest group of equal {x} holds {many(smallest, 'record')}.", alike),
+    ]
+
+
+def of_release(
+    document: Mapping[str, Any], columns: Mapping[str, Sequence[str]], audit: Audit | None
+) -> list[tuple[str, str]]:
+    """Return what a release still tells: as it was counted, else on average; and to whom else."""
+    w, x = (cells(list(columns[role])) for role in ("sensitive", "key"))
+    law, units = document["released_law"], document["units"]
+    lines = [] if audit is None else counted(audit, columns)
+    if audit is None:
+        words = (
+            f"{plain(law['risk'], 3)} {units} about {w}, {plain(document['risk_before'], 3)} "
+            "without change"
+        )
+        lines.append((f"On average over all tables that may be drawn: {words}.",
+                      "No table was counted for this report."))  # fmt: skip
+    if informed := document.get("informed"):
+        table = informed.get("table", informed)
+        words = (
+            f"Who knows the true {x} of a person is sure of {w}, to 95 %, for "
+            f"{percent(table['sure'])} of the records; {percent(table['sure_before'])} without "
+            "the file."
+        )
+        lines.append((words, f"{w} was looked at when the changes were made."))
+    if bound := document.get("population"):
+        words = (
+            f"Among all people of whom these are a sample: at most {upwards(bound['upper'])} "
+            f"{bound['units']}, on average{', before groups were merged' * ('merged' in document)}."
+        )
+        proved = f"Proved, but for a chance of {1 - bound['level']:.1%}."
+        if "merged" in document:
+            proved += " Which groups were merged was seen on all records: no bound covers that."
+        lines.append((words, proved))
+    return lines
+
+
+def of_order(order: OrderTest) -> list[tuple[str, str]]:
+    """Return what the order of records tells, and the orders that copied columns give."""
+    lines = []
+    for one in order.remaining:
+        cure = f"without {one.by} there is no such order"
+        if not one.by:
+            cure = "--shuffle releases the records in a secret order"
+        words = str(one)
+        lines.append((f"{words[0].upper()}{words[1:]}.", "Who sees the neighbours of a record may "
+                      f"guess its true {one.about}; {cure}."))  # fmt: skip
+    if hints := order.hints:
+        lines.append((f"{hints[0].upper()}{hints[1:]}.", "Records with nearly the same value of "
+                      "such a column are alike more often than by chance."))  # fmt: skip
+    return lines
+
+
+def copied(
+    columns: Mapping[str, Sequence[str]], opened: Any, *, measured: bool = False,
+    sequel: bool = False, as_it_is: bool = True,
+) -> list[str]:  # fmt: skip
+    """Return what the figures of a first page do not cover."""
+    w = [name for name in columns["sensitive"] if name not in opened.dropped]
+    x = cells(list(columns["key"]))
+    others = len({*opened.header} - {*columns["sensitive"], *columns["key"], *opened.dropped})
+    each = "It tells" if others == 1 else "They tell"
+    where = ": see “What the copied columns tell”" if measured else ", which was not measured"
+    more = many(others, "other column")
+    more += f" copied as {'it is' if others == 1 else 'they are'}" if as_it_is else " in the file"
+    stands = f"{cells(w)} stands in the file{' as it is' * as_it_is}"
+    return [
+        *([f"{stands}: who recognises a record reads it."] if w else []),
+        *([f"{more}. {each} more{where}."] if others else []),
+        f"What the file tells about all people of one {x}, as any statistic does.",
+        *([] if sequel else ["Another release of the same records: two together tell more."]),
+    ]
+
+
+def costs(
+    columns: Mapping[str, Sequence[str]], changed: Facts | None, words: Sequence[str], opened: Any,
+    order: OrderTest,
+) -> list[str]:  # fmt: skip
+    """Return how many records were changed, how much in each column, and what was left out."""
+    if changed is None:
+        return [*words, *left_out(opened, order)]
+    of_any, *others = changed["any"], *columns["key"]
+    either = " or ".join([", ".join(others[:-1]), others[-1]][len(others) < 2 :])
+    return [
+        f"{many(of_any['records'], 'record')} of {changed['records']:,} "
+        f"({percent(of_any['share'] or 0.0)}): another {either}, or none, in "
+        "the released file than in the original.",
+        *words[len(columns["key"]) > 1 :],
+        *left_out(opened, order),
+    ]
+
+
+def left_out(opened: Any, order: OrderTest) -> list[str]:
+    """Return which columns the released file has not, and that it has not the order."""
+    gone = ", ".join(opened.dropped)
+    lines = [f"Left out of the released file: {gone}."] if gone else []
+    return [*lines, *["The order of records: it is random, and secret."] * order.shuffled]
+
+
+def handed_on(
+    verdict: Facts, released: Facts | None, stay: Sequence[str | None]
+) -> Facts:  # fmt: skip
+    """Return which file leaves the house, with its sum, and which never do.
+
+    Parameters
+    ----------
+    verdict : dict
+        As it stands on the page.
+    released : dict or None
+        Name and SHA-256 of the released table, if there is one.
+    stay : sequence of str or None
+        Names of all other files, None for one that is not there.
+    """
+    kept_in = dict.fromkeys(name for name in stay if name)
+    return {
+        "released": released and {name: released[name] for name in ("name", "sha256")},
+        "leaves": released is not None and verdict["may_be_released"] is True,
+        "stay": [*kept_in, "this report"],
+    }

@@ -1,0 +1,252 @@
+"""The facts of a dossier of numbers that are released as numbers (``release --noise``).
+
+The proof is of averages, variances and correlations.  What is said of the table itself is counted:
+how far its numbers are off, and what straight lines explain of the confidential columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cvxprivacy.exact import FloatArray
+from cvxprivacy.tables.schema import TableSchema
+from cvxprivacy.text import cells
+from cvxprivacy_sdc.dossier import first, provenance, tradeoff, words
+from cvxprivacy_sdc.dossier.board import check_facts, release_verdict
+from cvxprivacy_sdc.dossier.facts import dossier_of, files_of, program_facts
+from cvxprivacy_sdc.dossier.provenance import Asked, Facts, Kept, input_facts, verification
+from cvxprivacy_sdc.dossier.secrecy import Guard, file_name
+from cvxprivacy_sdc.dossier.tables import Pairs, changed
+from cvxprivacy_sdc.releases.check import Check
+from cvxprivacy_sdc.releases.released_law import RANDOMISATION, clearly
+
+if TYPE_CHECKING:
+    from cvxprivacy.formulations.quadratic_gaussian import QuadraticGaussian
+    from cvxprivacy.results.solution import Solution
+    from cvxprivacy_sdc.copied.order import OrderTest
+
+__all__ = ["explained", "noise_facts"]
+
+_CAUTIONS = (
+    "what is proved is of averages, variances and correlations alone: it would be all that the "
+    "released columns tell if all columns were jointly Gaussian; of columns of another shape "
+    "nothing is proved, and they may tell more",
+    "the numbers released are rounded to a hundredth of their error, which the proof leaves out",
+    "the numbers released may lie where no record does, such as below 0",
+    "what copied columns tell of the confidential ones was not measured: it comes on top",
+)
+_LEFT_OUT = {
+    "Groups": "numbers are released as numbers, and make no groups",
+    "Copied columns": "what they tell of the confidential ones is not measured with --noise",
+}
+
+
+def noise_facts(
+    asked: Asked,
+    frame: Any,
+    columns: Mapping[str, Sequence[str]],
+    problem: QuadraticGaussian,
+    solution: Solution,
+    released: Mapping[str, Sequence[float]] | None,
+    kept: Kept,
+    notes: Sequence[str],
+    order: OrderTest,
+    undone: Sequence[Facts],
+) -> Facts:
+    """Return the facts of a release of numbers.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        The original numbers.
+    columns : mapping
+        Names of columns by their roles, ``sensitive`` and ``key``.
+    released : mapping of column to sequence of float, or None
+        The numbers that were written.
+    kept : Kept
+        The files as they were written.
+    notes : sequence of str
+        What is to be said besides.
+    order : OrderTest
+        What the order of records tells.
+    undone : sequence of dict
+        Which copied columns tell much of a key column.
+    """
+    schema = TableSchema(
+        key=tuple(columns["key"]), sensitive=tuple(columns["sensitive"]),
+        reading=asked.opened.reading([*columns["sensitive"], *columns["key"]], frame),
+    )  # fmt: skip
+    guard = Guard([], schema.columns)  # its text speaks of columns and measures alone
+    w, x = cells(list(schema.sensitive)), cells(list(schema.key))
+    check, share = _budget(frame, problem, solution, released), problem.budget / len(schema.key)
+    document: Facts = {"status": solution.status, "released": released}
+    document |= {"order": order.document(), "undone": undone}
+    verdict = release_verdict(document, [check], released is not None)
+    if verdict["may_be_released"]:
+        verdict["words"] += (
+            " What it tells is known as far as averages, variances and correlations go, and no "
+            "further."
+        )
+    files = verification(kept, asked, guard, schema.sensitive, sequel=True)
+    seed = provenance.seed_of(asked.arguments)
+    records, units = len(frame), problem.units
+    minimised = "what is told if jointly Gaussian", units
+    before = problem.source.information(units=units)
+    curve, why = tradeoff.curve(
+        problem, solution, minimised, before, parts=len(schema.key),
+        words="mean share of the variance that is error",
+    )  # fmt: skip
+    return dossier_of(
+        "release",
+        title=f"Release of {file_name(asked.table)}",
+        verdict=verdict,
+        first=first.first_page(
+            columns,
+            records,
+            asked=first.standing([check]),
+            leaks=[
+                *_leaks(frame, schema, solution, released, before), *first.of_order(order)
+            ],
+            cost=[*_costs(frame, released), *first.left_out(asked.opened, order)],
+            paid="Averages over all records, in the column's own unit.",
+            uncovered=first.copied(columns, asked.opened),
+        ),
+        files=files_of(verdict, asked, files["files"]),
+        cautions=[*_CAUTIONS, *notes, *(entry["words"] for entry in undone), *(
+            ["draw the release anew without --seed: this one's was typed, and whoever knows it can "
+             "undo the release"] if seed["given"] else [])],
+        asked=[
+            f"Add errors to the numbers of {x} so that they tell as little as possible about {w}.",
+            f"Mean share of the variance that is error: at most {share:g}.",
+        ],
+        against=[
+            row if i else {**row, "words": f"This is what the figures are of: how much it tells "
+                           f"about {w}, on average, if the columns are jointly Gaussian."}
+            for i, row in enumerate(words.against(schema, dropped=asked.opened.dropped))
+        ],
+        distortion_words=[],
+        found=[
+            {"name": name, "value": value}
+            for name, value in {
+                "Records": f"{records:,}",
+                "I(W; X) of Gaussian columns": f"{before:.4g} {units}",
+                "Optimality": f"{solution.status}: of Gaussian columns with these moments no "
+                f"release within the budget tells less than {solution.lower:.6g} {units}; this "
+                f"one tells {solution.upper:.6g}",
+            }.items()
+        ],
+        input=input_facts(
+            asked, schema, _sizes(frame, columns), guard, list(solution.notes), seed
+        ),
+        program=_program(problem, solution, w, x, minimised),
+        checks=check_facts([check], None),
+        tradeoff=curve,
+        prices=[],
+        changed=None if released is None else changed(
+            Pairs({n: frame[n].tolist() for n in schema.key},
+                  {n: list(released[n]) for n in schema.key}, records)
+        ),
+        uncertainty={"rows": [], "population": {}, "proof_of": "the records at hand"},
+        glossary=words.glossary(units, noise=True),
+        definitions=words.definitions(["distortion", "proved"], []),
+        verification=files,
+        left_out={**_LEFT_OUT, **({} if curve else {"Another choice": why})},
+    )  # fmt: skip
+
+
+def explained(columns: Any, numbers: Any) -> FloatArray:
+    """Return the share of the variance of each column that straight lines explain, as R².
+
+    Parameters
+    ----------
+    columns : array, shape (records, |W|)
+        That are guessed.
+    numbers : array, shape (records, |X|)
+        That they are guessed from.
+    """
+    w, x = (np.asarray(v, float) for v in (columns, numbers))
+    w, x = w - w.mean(axis=0), x - x.mean(axis=0)
+    x = x / np.maximum(x.std(axis=0), np.finfo(float).tiny)
+    residual = w - x @ np.linalg.lstsq(x, w, rcond=None)[0]
+    return np.asarray(1.0 - (residual**2).sum(axis=0) / (w**2).sum(axis=0))
+
+
+def _leaks(
+    frame: Any, schema: TableSchema, solution: Solution, released: Any, before: float
+) -> list[tuple[str, str]]:
+    """Return what the numbers still tell: counted by straight lines, and if they were Gaussian."""
+    x, units = cells(list(schema.key)), solution.units
+    lines = []
+    if released is not None:
+        confidential = frame[list(schema.sensitive)]
+        shares = (
+            explained(confidential, numbers)
+            for numbers in (
+                np.column_stack([released[n] for n in schema.key]),
+                frame[list(schema.key)],
+            )
+        )
+        for name, after, was in zip(schema.sensitive, *shares, strict=True):
+            lines.append(
+                (f"Straight lines through the released {x} explain {first.percent(after)} of the "
+                 f"variance of {name}; through the true {x} {first.percent(was)}.",
+                 "Counted in the released table; who guesses otherwise may guess better.")
+            )  # fmt: skip
+    line = (
+        f"If all these columns were jointly Gaussian, the released {x} would tell "
+        f"{solution.upper:.3g} {units} on average, the true {x} {before:.3g} {units}."
+    )
+    return [*lines, (line, "They hardly ever are: of other columns this is not proved.")]
+
+
+def _costs(frame: Any, released: Mapping[str, Sequence[float]] | None) -> list[str]:
+    """Return how far the numbers that were released are off."""
+    return [
+        f"{name}: off by {off:,.0f} on average"
+        if off >= 1e3
+        else f"{name}: off by {off:.3g} on average"
+        for name, numbers in (released or {}).items()
+        for off in [float(np.abs(frame[name] - np.asarray(numbers)).mean())]
+    ]
+
+
+def _budget(frame: Any, problem: QuadraticGaussian, solution: Solution, released: Any) -> Check:
+    """Return how the error stands with the budget: by the rule, and as it is counted."""
+    parts, table = len(problem.source.x), None
+    bound = float(problem.budget) / parts
+    if released is not None:
+        table = float(np.mean([
+            np.mean((frame[name] - np.asarray(numbers)) ** 2) / np.var(frame[name])
+            for name, numbers in released.items()
+        ]))  # fmt: skip
+    return Check(
+        "budget", "budget", f"budget {bound:g}",
+        f"on average over the key columns at most {bound:g} of the variance is error",
+        "share of the variance", "", False, bound,
+        float(solution.terms["distortion"]) / parts, True, table,
+        None if table is None else clearly(table, bound), law_of=RANDOMISATION, on_average=True,
+        drawn=released is not None,
+    )  # fmt: skip
+
+
+def _sizes(frame: Any, columns: Mapping[str, Sequence[str]]) -> dict[str, int]:
+    """Return how many records there are, and of how many values."""
+    w, x = (len(frame[list(columns[role])].drop_duplicates()) for role in ("sensitive", "key"))
+    return {"records": len(frame), "left_out": 0, "w": w, "x": x}
+
+
+def _program(
+    problem: QuadraticGaussian, solution: Solution, w: str, x: str, minimised: tuple[str, str]
+) -> Facts:
+    """Return the statement in mathematics, with its legend."""
+    meanings = {
+        "W": f"{w}: what is confidential, each column of variance 1",
+        "X": f"{x}, the key, each column of variance 1",
+        r"\hat X": f"the released {x}",
+        r"\Sigma": r"the covariance of the errors",
+    }
+    symbols = [{"symbol": symbol, "meaning": text} for symbol, text in meanings.items()]
+    return {"designed": False, **program_facts(problem, solution, symbols, minimised, {})}

@@ -1,0 +1,1 @@
+"""Files of tables: delimited text, Parquet, Excel, Stata, SPSS, SAS."""

@@ -1,0 +1,1 @@
+"""Coarser keys: hierarchies, intervals, and the best of them."""

@@ -1,0 +1,1 @@
+"""From an optimal channel to a released table that satisfies its criteria."""

@@ -1,0 +1,1 @@
+"""What the command line asks for: options, columns, outputs, problem files."""

@@ -1,0 +1,1 @@
+"""What a released table is still good for, beside the original and other maskings."""

@@ -1,0 +1,1 @@
+"""The counts of a table as the variables of an integer program, with proved bounds."""
