@@ -33,12 +33,11 @@ def is_open(path: str | os.PathLike[str]) -> bool:
 
 @pytest.fixture
 def elsewhere(monkeypatch, tmp_path):
-    """Return a folder of a system that has no locks, no unnamed files, no users and no modes."""
+    """Return a folder of a system that has no users, no modes, and renames no open file."""
     if not LISTED.is_dir():
         pytest.skip("what is open is read from /proc")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(files, "fcntl", None)
-    for name in ("O_TMPFILE", "geteuid", "fchmod"):
+    for name in ("geteuid", "fchmod"):
         monkeypatch.delattr(os, name, raising=False)
 
     def refusing(name, original):
@@ -181,52 +180,6 @@ def test_channels_and_proofs_are_written_and_read(elsewhere):
     document = cpv.verifier.verify.read_document("proof.json")
     assert cpv.verifier.verify.disagreements(document) == []
     assert sorted(contents(elsewhere)) == ["channel.json", "proof.json"]
-
-
-def test_sets_take_their_names_one_after_another(monkeypatch, tmp_path):
-    """Two at once would leave some files of each."""
-    fcntl = pytest.importorskip("fcntl", reason="a system without these locks")
-    monkeypatch.chdir(tmp_path)
-    for name in ("a", "b"):
-        Path(name).mkdir()
-    take, held = files._take, []
-
-    def taken(*arguments):
-        for folder in ("a", "b"):
-            handle = os.open(folder, os.O_RDONLY)
-            with pytest.raises(BlockingIOError):
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.close(handle)
-            held.append(folder)
-        take(*arguments)
-
-    monkeypatch.setattr(files, "_take", taken)
-    write({"b/x.txt": ["x"], "a/y.txt": ["y"]})
-    assert held == ["a", "b"] * 2
-    handle = os.open("a", os.O_RDONLY)
-    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # given up at the end
-    os.close(handle)
-
-
-def test_nobody_waits_for_ever(monkeypatch, tmp_path):
-    fcntl = pytest.importorskip("fcntl", reason="a system without these locks")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(files, "PATIENCE", 0.0)
-    handle = os.open(".", os.O_RDONLY)
-    fcntl.flock(handle, fcntl.LOCK_EX)
-    with pytest.raises(TimeoutError, match="held by another process") as refused:
-        write({"x.txt": ["x"], "y.txt": ["y"]})
-    assert refused.value.filename == str(tmp_path)
-    assert contents(tmp_path) == {}
-    os.close(handle)
-    write({"x.txt": ["x"], "y.txt": ["y"]})
-
-
-def test_a_journal_of_an_earlier_version_is_named_and_denies_nothing(tmp_path):
-    """Whoever may write into the folder may have put it there: the set beside it is whole."""
-    (tmp_path / f".{'0a' * 8}.pending").write_text("{}")
-    assert len(files.journals([tmp_path / "o.csv", tmp_path / "p.json"])) == 1
-    assert files.leftovers([tmp_path / "o.csv"], ending=".csv") == []
 
 
 def test_a_path_that_leads_out_of_the_devices_is_of_a_file(tmp_path):

@@ -19,7 +19,7 @@ from typing import IO, Any
 import click
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.files import blocks_of, file_sum, is_device, reachable, sum_of
+from cvxprivacy.files import blocks_of, file_sum, is_device
 from cvxprivacy.tables.periods import Periods
 from cvxprivacy_sdc.dossier.secrecy import KEPT_OUT, Guard, file_name, typed_command
 from cvxprivacy_sdc.dossier.words import rounded
@@ -198,6 +198,7 @@ class Kept:
     def _noted(self, output: Output) -> Any:
         def write(file: IO[Any]) -> Any:
             self.results[output.option] = output.write(file)
+            file.flush()
             self._handles[output.option] = None if is_device(str(output.path)) else file
             return self.results[output.option]
 
@@ -212,8 +213,8 @@ class Kept:
         for output in self.outputs:
             if output.option in self._handles:
                 file, private = self._handles[output.option], output.private
-                plain = None if file is None or private else sum_of(file)
-                keyed = house.keyed(blocks_of(file)) if file is not None and private else None
+                plain = None if file is None or private else file_sum(file.name)
+                keyed = house.keyed(blocks_of(file.name)) if file is not None and private else None
                 name = file_name(str(output.path))
                 row = {"option": f"--{output.option}", "name": name}
                 rows.append({**row, "sha256": plain, "keyed_sha256": keyed})
@@ -224,13 +225,12 @@ class Kept:
         file = self._handles[option]
         if file is None:
             return "was written to a device, and cannot be read again"
-        file.flush()
         size = os.fstat(file.fileno()).st_size
         return f"has {size:,} bytes, too many to be read again" if size > most else None
 
     @contextmanager
     def lent(self, option: str) -> Iterator[Path]:
-        """Lend a path to a written file that may have no name yet, with the ending of its name.
+        """Lend the path of a written file that has not its own name yet, but its ending.
 
         Raises
         ------
@@ -239,17 +239,16 @@ class Kept:
         """
         file = self._handles[option]
         assert file is not None
-        with reachable(file) as path:
-            try:
-                yield path
-            except (OSError, InputError) as error:
-                if isinstance(error, InputError) and str(path) not in str(error):
-                    raise
-                reason = getattr(error, "strerror", None) or getattr(error, "problem", error)
-                name = next(str(o.path) for o in self.outputs if o.option == option)
-                problem = f"{name} cannot be read again for the report ({reason})"
-                remedy = "mend that, or leave out --report"
-                raise InputError(f"--{option}", problem, remedy, value=name) from error
+        try:
+            yield Path(file.name)
+        except (OSError, InputError) as error:
+            if isinstance(error, InputError) and file.name not in str(error):
+                raise
+            reason = getattr(error, "strerror", None) or getattr(error, "problem", error)
+            name = next(str(o.path) for o in self.outputs if o.option == option)
+            problem = f"{name} cannot be read again for the report ({reason})"
+            remedy = "mend that, or leave out --report"
+            raise InputError(f"--{option}", problem, remedy, value=name) from error
 
 
 def verification(

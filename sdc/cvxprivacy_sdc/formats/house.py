@@ -20,7 +20,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
-from cvxprivacy.files import BLOCK, file_sum, is_device, leftovers, relative, sum_of
+from cvxprivacy.files import blocks_of, file_sum, is_device, leftovers, relative
 
 __all__ = ["CheckedSet", "House", "checked_set", "manifest"]
 
@@ -81,9 +81,7 @@ class House:
     def table(self) -> dict[str, Any]:
         """The name of the original without folder, and its keyed sum."""
         path = Path(str(self.original))
-        with path.open("rb") as file:
-            total = self.keyed(iter(lambda: file.read(BLOCK), b""))
-        return {"name": path.name, "keyed_sha256": total}
+        return {"name": path.name, "keyed_sha256": self.keyed(blocks_of(path))}
 
     def write(self, file: IO[str], written: Mapping[str, tuple[str, IO[Any]]]) -> None:
         """Write what is kept, once the files of the set are: their paths, by their options."""
@@ -95,7 +93,7 @@ class House:
             "files": {
                 option: {
                     "name": relative(os.path.realpath(path), folder),
-                    "sha256": sum_of(part),
+                    "sha256": file_sum(part.name),
                 }
                 for option, (path, part) in written.items()
             },

@@ -19,7 +19,7 @@ from typing import IO, Any
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.extras import pd, required
-from cvxprivacy.files import is_device, reachable
+from cvxprivacy.files import is_device
 from cvxprivacy.tables.periods import Periods
 from cvxprivacy_sdc.formats.framed import NAMES, Progress, ending_of, format_of
 from cvxprivacy_sdc.formats.memory_table import MemoryTable, plain
@@ -276,8 +276,7 @@ class StatisticalTable(MemoryTable):
         """Lend a path of an output, which the library opens by itself: no copy is left anywhere."""
         assert self.out is not None
         if not is_device(self.out):
-            with reachable(file) as path:
-                yield os.fspath(path)
+            yield file.name
             return
         with tempfile.TemporaryFile() as made:  # of a pipe, which has a name with such an ending
             yield f"/proc/self/fd/{made.fileno()}"

@@ -13,7 +13,7 @@ from typing import IO, Any
 import click
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.files import is_device, journals, leftovers, whole_files
+from cvxprivacy.files import is_device, leftovers, whole_files
 from cvxprivacy_sdc.formats.house import PURPOSE, House
 from cvxprivacy_sdc.statements.exits import FORCED, wants_json
 
@@ -68,7 +68,7 @@ def refuse_unwritable(
     house = House.of(targets, always=shuffled).path
     checked = wanted if house is None else [*wanted, (wanted[0][0], house)]
     paths = [path for _, path in checked if not is_device(path)]
-    for line in [*leftovers(paths), *journals(paths)]:
+    for line in leftovers(paths):
         click.echo(f"cvxprivacy: {line}", err=True)
     for name, path in checked:
         real = os.path.realpath(path)
