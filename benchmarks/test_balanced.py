@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy.tables import TableSchema
 
 CELLS, VALUES, LETTERS, RECORDS = 500, 5, 12, 1_000_000
 
@@ -23,7 +24,7 @@ def million():
     matrix = np.zeros((CELLS, CELLS))
     for row in matrix:
         row[rng.choice(CELLS, LETTERS, replace=False)] = rng.dirichlet(np.ones(LETTERS))
-    schema = cpv.TableSchema(key=("cell",), sensitive=("w",))
+    schema = TableSchema(key=("cell",), sensitive=("w",))
     channel = cpv.Channel(matrix, inputs=range(CELLS), outputs=range(CELLS), schema=schema)
     cells, w = rng.integers(0, CELLS, RECORDS), rng.integers(0, VALUES, RECORDS)
     return channel, pd.DataFrame({"w": w, "cell": cells})

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy.typing import Frontier
 
 
 def grid_problem() -> cpv.PrivacyDistortion:
@@ -21,7 +22,7 @@ def grid_problem() -> cpv.PrivacyDistortion:
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_curve_of_the_31_point_grid(benchmark, n_jobs):
-    def run() -> cpv.Frontier:
+    def run() -> Frontier:
         return cpv.frontier(grid_problem(), tol=1e-4, n_jobs=n_jobs)
 
     curve = benchmark.pedantic(run, rounds=1, warmup_rounds=1 if n_jobs == 2 else 0)
@@ -38,7 +39,7 @@ def test_a_curve_of_the_31_point_grid(benchmark, n_jobs):
 def test_fifty_points_do_not_do(benchmark):
     equal = np.linspace(0.0, grid_problem().greatest_distortion, 50)
 
-    def run() -> tuple[cpv.Frontier, cpv.Frontier]:
+    def run() -> tuple[Frontier, Frontier]:
         with pytest.warns(UserWarning, match="stopped after 50 solves"):
             chosen = cpv.frontier(grid_problem(), tol=1e-4, max_solves=50, n_jobs=2)
         return chosen, cpv.frontier(grid_problem(), points=equal, n_jobs=2)

@@ -5,11 +5,6 @@ import cvxprivacy_verifier
 
 from . import (
     leakage as leakage,
-    mechanisms as mechanisms,
-    plotting as plotting,
-    reference as reference,
-    study as study,
-    style as style,
 )
 from .criteria import (
     CapacityCap as CapacityCap,
@@ -38,9 +33,6 @@ from .errors import (
     CertificationError as CertificationError,
     InfeasibleError as InfeasibleError,
     InputError as InputError,
-    MissingPackageError as MissingPackageError,
-    UnknownValueError as UnknownValueError,
-    UnseenValueWarning as UnseenValueWarning,
 )
 from .formulations.channel import ChannelProblem as ChannelProblem
 from .formulations.covariance import CovarianceProblem as CovarianceProblem
@@ -49,7 +41,6 @@ from .formulations.gaussian_equivocation import GaussianEquivocation as Gaussian
 from .formulations.hamming import HammingWaterFilling as HammingWaterFilling
 from .formulations.minimum_distortion import MinimumDistortion as MinimumDistortion
 from .formulations.most_useful import MostUsefulRelease as MostUsefulRelease
-from .formulations.optimal_face import entry_range as entry_range
 from .formulations.privacy_distortion import PrivacyDistortion as PrivacyDistortion
 from .formulations.quadratic_gaussian import QuadraticGaussian as QuadraticGaussian
 from .formulations.water_filling import (
@@ -57,17 +48,14 @@ from .formulations.water_filling import (
     ReverseWaterFilling as ReverseWaterFilling,
     closed_gaussian_bound as closed_gaussian_bound,
 )
-from .frontiers.frontier import Frontier as Frontier
 from .frontiers.many import solve_all as solve_all
 from .frontiers.surface import (
-    Surface as Surface,
     surface as surface,
 )
 from .frontiers.sweep import (
     frontier as frontier,
     sweep as sweep,
 )
-from .leakage.evaluated import divergence as divergence
 from .model import (
     information as information,
     one_symbol as one_symbol,
@@ -90,12 +78,7 @@ from .release.gaussian import GaussianRelease as GaussianRelease
 from .results.capacity import capacity as capacity
 from .results.comparison import compare_channels as compare_channels
 from .results.privacy_profile import PrivacyProfile as PrivacyProfile
-from .results.recount import recount as recount
 from .tables import datasets as datasets
-from .tables.bins import Bins as Bins
-from .tables.groups import Groups as Groups
-from .tables.periods import Periods as Periods
-from .tables.schema import TableSchema as TableSchema
 
 verifier = cvxprivacy_verifier
 __version__: str

@@ -87,10 +87,11 @@ class UnknownValueError(InputError):
     A channel was made for two letters, and a record has a third:
 
     >>> import cvxprivacy as cpv
+    >>> from cvxprivacy.errors import UnknownValueError
     >>> channel = cpv.Channel([[0.9, 0.1], [0.2, 0.8]], inputs="ab", outputs="ab")
     >>> try:
     ...     channel.apply(["a", "c"], seed=1)
-    ... except cpv.UnknownValueError as error:
+    ... except UnknownValueError as error:
     ...     print(error.problem, error.where, error.value)
     'c' is no input of the channel 1 c
     """
@@ -143,7 +144,8 @@ class MissingPackageError(Pickled, ImportError):
     Examples
     --------
     >>> import cvxprivacy as cpv
-    >>> print(cpv.MissingPackageError("pandas", "cvxprivacy[tables]", "a table"))
+    >>> from cvxprivacy.errors import MissingPackageError
+    >>> print(MissingPackageError("pandas", "cvxprivacy[tables]", "a table"))
     a table needs pandas, which is not installed; install it with: pip install 'cvxprivacy[tables]'
     """
 

@@ -83,8 +83,9 @@ def randomised_response(letters: Sequence[Hashable], epsilon: Real) -> Channel:
     Examples
     --------
     >>> import cvxprivacy as cpv
+    >>> from cvxprivacy import mechanisms
     >>> from math import log
-    >>> cpv.mechanisms.randomised_response("abc", log(2)).matrix.round(4).tolist()
+    >>> mechanisms.randomised_response("abc", log(2)).matrix.round(4).tolist()
     [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]]
     """
     letters, limit = _letters(letters), _epsilon(epsilon)
@@ -125,8 +126,9 @@ def subset_selection(
     Examples
     --------
     >>> import cvxprivacy as cpv
+    >>> from cvxprivacy import mechanisms
     >>> from math import log
-    >>> channel = cpv.mechanisms.subset_selection("abcd", log(2), size=2)
+    >>> channel = mechanisms.subset_selection("abcd", log(2), size=2)
     >>> channel.outputs[:3], channel.matrix[0].round(4).tolist()
     ([('a', 'b'), ('a', 'c'), ('a', 'd')], [0.2222, 0.2222, 0.2222, 0.1111, 0.1111, 0.1111])
     """
@@ -186,8 +188,9 @@ def rappor(letters: Sequence[Hashable], epsilon: Real) -> Channel:
     Examples
     --------
     >>> import cvxprivacy as cpv
+    >>> from cvxprivacy import mechanisms
     >>> from math import log
-    >>> channel = cpv.mechanisms.rappor("ab", 2 * log(3))
+    >>> channel = mechanisms.rappor("ab", 2 * log(3))
     >>> channel.outputs, channel.matrix[0].round(4).tolist()
     ([(0, 0), (0, 1), (1, 0), (1, 1)], [0.1875, 0.0625, 0.5625, 0.1875])
     """
@@ -231,8 +234,9 @@ def truncated_geometric(values: Sequence[Hashable] | int, epsilon: Real) -> Chan
     Examples
     --------
     >>> import cvxprivacy as cpv
+    >>> from cvxprivacy import mechanisms
     >>> from math import log
-    >>> cpv.mechanisms.truncated_geometric(3, log(2)).matrix.round(4).tolist()
+    >>> mechanisms.truncated_geometric(3, log(2)).matrix.round(4).tolist()
     [[0.6667, 0.1667, 0.1667], [0.3333, 0.3333, 0.3333], [0.1667, 0.1667, 0.6667]]
     """
     whole_number = isinstance(values, int | np.integer) and not isinstance(values, bool)
@@ -285,8 +289,9 @@ def planar_laplace(
     Examples
     --------
     >>> import cvxprivacy as cpv
+    >>> from cvxprivacy import mechanisms
     >>> from math import log
-    >>> channel = cpv.mechanisms.planar_laplace((2, 2), log(2), distance="city")
+    >>> channel = mechanisms.planar_laplace((2, 2), log(2), distance="city")
     >>> channel.inputs, channel.matrix[0].round(4).tolist()
     ([(0, 0), (0, 1), (1, 0), (1, 1)], [0.4444, 0.2222, 0.2222, 0.1111])
     """
@@ -356,9 +361,10 @@ def exponential(distances: Distortion | npt.ArrayLike, epsilon: Real) -> Channel
     Examples
     --------
     >>> import cvxprivacy as cpv
+    >>> from cvxprivacy import mechanisms
     >>> from math import log
     >>> places = cpv.absolute_error([0, 1, 2])
-    >>> cpv.mechanisms.exponential(places, 2 * log(2)).matrix.round(4).tolist()
+    >>> mechanisms.exponential(places, 2 * log(2)).matrix.round(4).tolist()
     [[0.5714, 0.2857, 0.1429], [0.25, 0.5, 0.25], [0.1429, 0.2857, 0.5714]]
     """
     limit = _epsilon(epsilon)
@@ -408,10 +414,11 @@ def remap(
     Subsets of two become letters again:
 
     >>> import cvxprivacy as cpv
+    >>> from cvxprivacy import mechanisms
     >>> from math import log
     >>> source = cpv.DiscreteSource.identical([0.5, 0.3, 0.2], x=["a", "b", "c"])
-    >>> pairs = cpv.mechanisms.subset_selection("abc", log(4), size=2)
-    >>> letter = cpv.mechanisms.remap(pairs, source, cpv.hamming(source.x))
+    >>> pairs = mechanisms.subset_selection("abc", log(4), size=2)
+    >>> letter = mechanisms.remap(pairs, source, cpv.hamming(source.x))
     >>> letter.outputs, letter.matrix.round(4).tolist()
     (['a', 'b', 'c'], [[0.8889, 0.1111, 0.0], [0.5556, 0.4444, 0.0], [0.5556, 0.4444, 0.0]])
     """

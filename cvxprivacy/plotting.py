@@ -48,11 +48,12 @@ def channel(release: Channel, ax: Axes | None = None, *, ticks: int = 6) -> Axes
     Examples
     --------
     >>> import cvxprivacy as cpv
+    >>> from cvxprivacy import plotting
     >>> import matplotlib.pyplot as plt
     >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
     >>> solution = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.2).solve()
     >>> figure, ax = plt.subplots()
-    >>> ax = cpv.plotting.channel(solution.channel, ax)
+    >>> ax = plotting.channel(solution.channel, ax)
     >>> ax.images[0].get_array().round(2).tolist()
     [[0.8, 0.2], [0.2, 0.8]]
     >>> plt.close(figure)
@@ -107,11 +108,12 @@ def tradeoff(
     Examples
     --------
     >>> import cvxprivacy as cpv
+    >>> from cvxprivacy import plotting
     >>> import matplotlib.pyplot as plt
     >>> source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
     >>> problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.1)
     >>> figure, ax = plt.subplots()
-    >>> ax = cpv.plotting.tradeoff([problem.at(budget=d).solve() for d in (0.1, 0.2, 0.3)], ax)
+    >>> ax = plotting.tradeoff([problem.at(budget=d).solve() for d in (0.1, 0.2, 0.3)], ax)
     >>> ax.lines[0].get_ydata().round(3).tolist()
     [0.173, 0.096, 0.042]
     >>> plt.close(figure)
@@ -184,10 +186,11 @@ def zonotopes(channels: Mapping[str, Channel], ax: Axes | None = None) -> Axes:
     Examples
     --------
     >>> import cvxprivacy as cpv
+    >>> from cvxprivacy import plotting
     >>> import matplotlib.pyplot as plt
     >>> noisy = cpv.Channel([[0.75, 0.25], [0.25, 0.75]], inputs="ab", outputs="ab")
     >>> figure, ax = plt.subplots()
-    >>> ax = cpv.plotting.zonotopes({"once": noisy, "twice": noisy.then(noisy)}, ax)
+    >>> ax = plotting.zonotopes({"once": noisy, "twice": noisy.then(noisy)}, ax)
     >>> ax.patches[0].get_xy().tolist()
     [[0.0, 0.0], [0.25, 0.75], [1.0, 1.0], [0.75, 0.25], [0.0, 0.0]]
     >>> plt.close(figure)

@@ -57,8 +57,9 @@ def blahut_arimoto(
     A fair bit has R(D) = ln 2 − h(D), of slope ln (1 − D)/D: ln 9 at D = 0.1.
 
     >>> import cvxprivacy as cpv
+    >>> from cvxprivacy import reference
     >>> from math import log
-    >>> found = cpv.reference.blahut_arimoto([0.5, 0.5], [[0, 1], [1, 0]], slope=log(9))
+    >>> found = reference.blahut_arimoto([0.5, 0.5], [[0, 1], [1, 0]], slope=log(9))
     >>> rate, distortion, channel = found
     >>> round(distortion, 4), round(rate, 4), channel.round(2).tolist()
     (0.1, 0.3681, [[0.9, 0.1], [0.1, 0.9]])
@@ -111,7 +112,8 @@ def mixture_of_trivial_rules(
     Examples
     --------
     >>> import cvxprivacy as cpv
-    >>> cpv.reference.mixture_of_trivial_rules([-1, 0, 1], [0.25, 0.5, 0.25], 0.2).tolist()
+    >>> from cvxprivacy import reference
+    >>> reference.mixture_of_trivial_rules([-1, 0, 1], [0.25, 0.5, 0.25], 0.2).tolist()
     [[0.8, 0.2, 0.0], [0.0, 1.0, 0.0], [0.0, 0.2, 0.8]]
     """
     x, p = np.asarray(values, float), np.asarray(pmf, float)
@@ -164,8 +166,9 @@ def projected_descent(
     With steps that are large enough it comes to the optimum, which it cannot prove:
 
     >>> import cvxprivacy as cpv
+    >>> from cvxprivacy import reference
     >>> law, d, start = [[0.4, 0.1], [0.1, 0.4]], cpv.hamming(2), [[0.9, 0.1], [0.1, 0.9]]
-    >>> risk, distortion, _ = cpv.reference.projected_descent(
+    >>> risk, distortion, _ = reference.projected_descent(
     ...     law, d.matrix, 2.0, start, iterations=2000, step=0.1
     ... )
     >>> problem = cpv.PrivacyDistortion(cpv.DiscreteSource(law), d, price=2.0, units="nats")
@@ -219,12 +222,13 @@ class BlockCode:
     in four is off:
 
     >>> import cvxprivacy as cpv
+    >>> from cvxprivacy import reference
     >>> import numpy as np
     >>> sent = np.array([[0], [0], [0], [1], [0], [1], [1], [1]])  # 000, 001, 010, 011, …
     >>> read = np.array([[[0, 0, 0]], [[1, 1, 1]]])
-    >>> code = cpv.reference.BlockCode(sent, read)
+    >>> code = reference.BlockCode(sent, read)
     >>> fair = np.eye(2)[:, :, None] / 2  # W = X
-    >>> measured = cpv.reference.measure_code(fair, 1 - np.eye(2), code)
+    >>> measured = reference.measure_code(fair, 1 - np.eye(2), code)
     >>> round(measured.rate, 4), measured.distortion
     (0.3333, 0.25)
     """
@@ -255,10 +259,11 @@ class CodeMeasures(NamedTuple):
     be told less, 1 − h(¼), which is R(D) at D = ¼:
 
     >>> import cvxprivacy as cpv
+    >>> from cvxprivacy import reference
     >>> import numpy as np
     >>> sent = np.array([[0], [0], [0], [1], [0], [1], [1], [1]])
-    >>> code = cpv.reference.BlockCode(sent, np.array([[[0, 0, 0]], [[1, 1, 1]]]))
-    >>> measured = cpv.reference.measure_code(np.eye(2)[:, :, None] / 2, 1 - np.eye(2), code)
+    >>> code = reference.BlockCode(sent, np.array([[[0, 0, 0]], [[1, 1, 1]]]))
+    >>> measured = reference.measure_code(np.eye(2)[:, :, None] / 2, 1 - np.eye(2), code)
     >>> round(measured.told, 4), round(measured.by_letters, 4)
     (0.3333, 0.1887)
     >>> round(1 - cpv.information.entropy([0.25, 0.75]), 4)
@@ -310,10 +315,11 @@ def quantise_and_bin(
     four records take 4 bits, bins 4 H(X | Z) = 1.876, and what rounding up to whole bins adds:
 
     >>> import cvxprivacy as cpv
+    >>> from cvxprivacy import reference
     >>> import numpy as np
     >>> joint = np.zeros((2, 2, 2))
     >>> joint[0, :, 0], joint[1, :, 1] = [0.45, 0.05], [0.05, 0.45]
-    >>> bins, words = cpv.reference.quantise_and_bin(joint, [[0, 0], [1, 1]], 4, seed=1)
+    >>> bins, words = reference.quantise_and_bin(joint, [[0, 0], [1, 1]], 4, seed=1)
     >>> len(words.read), len(bins.read)
     (16, 4)
     """
@@ -362,12 +368,13 @@ def books_by_side_information(joint: npt.ArrayLike, n: int, *, seed: int = 0) ->
     Longer words of a fair bit come nearer to D = 0.1 at 1 − h(0.1) = 0.531 bits per record:
 
     >>> import cvxprivacy as cpv
+    >>> from cvxprivacy import reference
     >>> import numpy as np
     >>> joint = np.array([[[0.45, 0.05]], [[0.05, 0.45]]])  # nothing is known besides
     >>> for n in (2, 4, 8):
-    ...     code = cpv.reference.books_by_side_information(joint, n, seed=1)
+    ...     code = reference.books_by_side_information(joint, n, seed=1)
     ...     bit, d = np.eye(2)[:, :, None] / 2, 1 - np.eye(2)
-    ...     measured = cpv.reference.measure_code(bit, d, code)
+    ...     measured = reference.measure_code(bit, d, code)
     ...     print(n, f"{measured.rate:.3f} {measured.distortion:.3f}")
     2 0.792 0.250
     4 0.580 0.219
@@ -412,10 +419,11 @@ def measure_code(pmf: npt.ArrayLike, distortion: npt.ArrayLike, code: BlockCode)
     Records that are sent one by one and as they are:
 
     >>> import cvxprivacy as cpv
+    >>> from cvxprivacy import reference
     >>> import numpy as np
-    >>> code = cpv.reference.BlockCode(np.array([[0], [1]]), np.array([[[0]], [[1]]]))
+    >>> code = reference.BlockCode(np.array([[0], [1]]), np.array([[[0]], [[1]]]))
     >>> law = np.array([[[0.4], [0.1]], [[0.1], [0.4]]])  # W differs from X with probability 0.2
-    >>> measured = cpv.reference.measure_code(law, 1 - np.eye(2), code)
+    >>> measured = reference.measure_code(law, 1 - np.eye(2), code)
     >>> measured.rate, measured.distortion, round(measured.equivocation, 4)  # h(0.2)
     (1.0, 0.0, 0.7219)
     """

@@ -24,6 +24,8 @@
 
 from cvxprivacy.certificates.certificate import Certificate
 from cvxprivacy.formulations.problem import Formulation
+from cvxprivacy.frontiers.frontier import Frontier
+from cvxprivacy.frontiers.surface import Surface
 from cvxprivacy.frontiers.sweep import Sweep
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.expression import Constraint, Expression
@@ -51,6 +53,7 @@ __all__ = [
     "Estimate",
     "Expression",
     "Formulation",
+    "Frontier",
     "GaussianSolution",
     "HammingChannel",
     "Informed",
@@ -60,5 +63,6 @@ __all__ = [
     "Quantity",
     "Rule",
     "Solution",
+    "Surface",
     "Sweep",
 ]

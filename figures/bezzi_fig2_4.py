@@ -49,12 +49,11 @@ def study(*, quick: bool = False):
     _, a1, a2, _ = levels["age"].levels
     four = sdc.optimal_intervals(age, both, groups=4).groups
     cases = {"A2": (W, a2, both), "A1": (W, a1, both), "best four": (W, four, both)}
-    audits = {}
+    audits, old = {}, np.array(age.x) > 50
     for name, (w, groups, criteria) in {**cases, "A1, salary": (SALARY, a1, alike)}.items():
         bands = table["age"].map(dict(zip(age.x, groups, strict=True)))
         released = table[[w]].assign(age=bands)  # all else is suppressed
         audits[name] = sdc.audit(table, released, key=KEY, sensitive=w, criteria=criteria)
-    old = np.array(age.x) > 50
     return SimpleNamespace(
         table=table, whole=whole, age=age, salary=salary, audits=audits,
         everybody={w: information.entropy(everybody[w].value_counts()) for w in (W, SALARY)},

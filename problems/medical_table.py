@@ -1,8 +1,7 @@
 """Whose record is at risk in a generalised table, and what would randomising it have done?
 
-The medical example of Bezzi (Transactions on Data Privacy 3, 2010, §3.1): twelve people, their
-height X, in bins of ten, and a diagnosis W.  The audit says what each bin tells about W, by every
-measure in use; then the same people are protected by a promise made beforehand,
+Bezzi (Transactions on Data Privacy 3, 2010, §3.1): twelve people, their height X in bins of ten, a
+diagnosis W.  An audit says what each bin reveals; then a promise made beforehand protects them:
 
     minimise    E |X − X̂|                                            over p(x̂ | x)
     subject to  I1(x̂) = Σ_w p(w|x̂) log2 p(w|x̂)/p(w) ≤ t  for every x̂          (t-closeness)
@@ -45,11 +44,11 @@ def study():
     people = cpv.datasets.load_bezzi()
     columns = {"key": "height", "sensitive": "diagnosis", "bins": {"height": 10}}
     source = cpv.DiscreteSource.from_table(people, **columns)
-    middles = source.schema.bins["height"].middles
-    cm = cpv.Distortion(cpv.absolute_error(middles).matrix, inputs=source.x, outputs=source.x)
+    d = cpv.absolute_error(source.schema.bins["height"].middles)
+    cm = cpv.Distortion(d.matrix, inputs=source.x, outputs=source.x)
     prices = {t: sdc.price_of_determinism(source, cm, [cpv.TCloseness(t)]) for t in PROMISES}
-    costs = {t: (p.deterministic.distortion, p.randomised.value) for t, p in prices.items()}
-    table = pd.DataFrame(costs, ["best intervals", "best randomisation"]).T
+    costs = ((p.deterministic.distortion, p.randomised.value) for p in prices.values())
+    table = pd.DataFrame(costs, PROMISES, ["best intervals", "best randomisation"])
     audit = sdc.audit(people, criteria=[cpv.TCloseness(PROMISE), cpv.KAnonymity(2)], **columns)
     return SimpleNamespace(audit=audit, source=source, prices=prices, table=table)
 

@@ -14,8 +14,7 @@ from tests.repository import HAS_SDC
 
 PACKAGES = {name: import_module(name) for name in api.PAGES if HAS_SDC or name == "cvxprivacy"}
 MODULES = {"loss", "masking", "risk",
-           "datasets", "information", "leakage", "mechanisms", "one_symbol", "plotting",
-           "reference", "study", "style"}  # fmt: skip
+           "datasets", "information", "leakage", "one_symbol"}  # fmt: skip
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy import plotting
+from cvxprivacy.errors import UnknownValueError
 from cvxprivacy.programs.expression import Expression
 from cvxprivacy.programs.extremes import least_value
 from tests.instances import BINARY, ENDS, HAMMING, THREE, budgeted
@@ -19,7 +21,7 @@ from tests.refusals import UNSAID, refused
 def test_errors_come_back_whole_from_a_worker():
     for error in (
         cpv.InputError("a", "wrong", "do right", where=(np.int64(1), 2), value=np.float64(3)),
-        cpv.UnknownValueError("a", "wrong", "do right"),
+        UnknownValueError("a", "wrong", "do right"),
         cpv.InfeasibleError("nothing", None, conflict=["a"], extremes={"a": 1.0}),
     ):
         back = pickle.loads(pickle.dumps(error))
@@ -139,7 +141,7 @@ def test_what_are_no_axes():
     solution = budgeted().solve()
     curve = cpv.frontier(budgeted(), tol=0.1)
     for draw in (curve.plot, cpv.PrivacyProfile(solution.channel).plot,
-                 lambda ax: cpv.plotting.channel(solution.channel, ax)):  # fmt: skip
+                 lambda ax: plotting.channel(solution.channel, ax)):  # fmt: skip
         refused(lambda draw=draw: draw(ax=1), "ax", "axes of matplotlib")
 
 

@@ -53,17 +53,20 @@ WORKS = {
     "assert problem.certify(loaded).certificate.verify()\n"
     "assert problem.certify(loaded.matrix).certificate.verify()\n"
     "curve = cpv.frontier(problem, tol=0.1)\n"
-    "assert len(cpv.Frontier.load(curve.save('curve.json'), problem).points) == len(curve.points)\n"
+    "from cvxprivacy.typing import Frontier\n"
+    "assert len(Frontier.load(curve.save('curve.json'), problem).points) == len(curve.points)\n"
     "print(loaded.estimate({'a': 30, 'b': 40, 'c': 30}, method='em'))\n",
     "pictures": SOURCE + "solution = problem.solve()\n"
     "cpv.frontier(problem, tol=0.1).plot()\n"
-    "cpv.plotting.channel(solution.channel); cpv.plotting.tradeoff([solution])\n",
+    "from cvxprivacy import plotting\n"
+    "plotting.channel(solution.channel); plotting.tradeoff([solution])\n",
     "a surface": SOURCE + "d = cpv.hamming(source.x)\n"
     "problem = cpv.RateDistortionEquivocation(source, d, 0.3, max_leakage=0.1)\n"
     "faces = cpv.surface(problem, ('budget', 'max_leakage'), tol=0.1)\n"
     "faces.plot(); print(faces.contains((0.3, 0.1, 1.0)), faces)\n",
     "a channel of a table": "import cvxprivacy as cpv\n"
-    "schema = cpv.TableSchema(key=('age',), sensitive=('ill',))\n"
+    "from cvxprivacy.tables import TableSchema\n"
+    "schema = TableSchema(key=('age',), sensitive=('ill',))\n"
     "cpv.Channel([[1.0]], inputs=[1], outputs=[1], schema=schema).save('c.json')\n",
 }  # fmt: skip
 

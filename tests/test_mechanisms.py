@@ -14,6 +14,7 @@ from scipy.special import rel_entr
 
 import cvxprivacy as cpv
 from cvxprivacy import mechanisms
+from cvxprivacy.errors import UnknownValueError
 from cvxprivacy.frontiers.parametric import ParametricProblem
 from cvxprivacy.frontiers.practice import places_of
 from tests.lengths import rest_at_length
@@ -336,5 +337,5 @@ def test_what_makes_no_mechanism_is_refused(call, argument):
 def test_a_letter_without_a_row_is_named():
     source = cpv.DiscreteSource.identical([0.5, 0.5], x="ab")
     channel = mechanisms.randomised_response("ac", 1)
-    with pytest.raises(cpv.UnknownValueError, match="no input 'b'"):
+    with pytest.raises(UnknownValueError, match="no input 'b'"):
         mechanisms.remap(channel, source, cpv.hamming("ab"))

@@ -15,6 +15,7 @@ from dit.other import sibson_mutual_information_pmf
 from dit.rate_distortion.blahut_arimoto import blahut_arimoto
 
 import cvxprivacy as cpv
+from cvxprivacy.leakage import divergence
 
 from . import judge
 from .cases import channels, law, narrowly, pairs
@@ -79,39 +80,39 @@ def divergences() -> Iterator[Tally]:
         outcomes = [str(i) for i in range(size)]
         first, second = (dit.Distribution(outcomes, x, trim=False) for x in (a, b))
         kl.add(
-            cpv.divergence(a, b),
+            divergence(a, b),
             of_laws.relative_entropy(a, b),
             judge.renyi(p, q, Fraction(1)),
             (p, q),
         )
         for order in (Fraction(1, 2), Fraction(2)):
-            ours = cpv.divergence(a, b, f"renyi:{float(order)}")
+            ours = divergence(a, b, f"renyi:{float(order)}")
             there = dit.divergences.renyi_divergence(first, second, float(order))
             renyi.add(ours, there, judge.renyi(p, q, order), (order, p, q))
         far = sum(abs(x - y) for x, y in zip(p, q, strict=True)) / 2
-        variation.add(cpv.divergence(a, b, "tv"), of_laws.variational_distance(a, b), float(far))
+        variation.add(divergence(a, b, "tv"), of_laws.variational_distance(a, b), float(far))
         lacking = any(x and not y for x, y in zip(p, q, strict=True))
         squares = sum((x - y) ** 2 / y for x, y in zip(p, q, strict=True) if y)
         there = dit.divergences.f_divergence(first, second, lambda t: (t - 1) ** 2)
         truth = float("inf") if lacking else float(squares)
-        chi.add(cpv.divergence(a, b, "chi2"), there, truth, (p, q))
+        chi.add(divergence(a, b, "chi2"), there, truth, (p, q))
         half = Fraction(1, 2)
         roots = sum(
             (judge.power(x, half) * judge.power(y, half) for x, y in zip(p, q, strict=True)),
             judge.arb(0),
         )
         hellinger.add(
-            cpv.divergence(a, b, "hellinger") / 2,
+            divergence(a, b, "hellinger") / 2,
             of_laws.hellinger_distance(a, b) ** 2,
             float(1 - roots),
         )
         mean = [(x + y) / 2 for x, y in zip(p, q, strict=True)]
         truth = float((judge.divergence(p, mean) + judge.divergence(q, mean)) / 2)
-        shannon.add(cpv.divergence(a, b, "js"), of_laws.jensen_shannon_divergence2(a, b), truth)
+        shannon.add(divergence(a, b, "js"), of_laws.jensen_shannon_divergence2(a, b), truth)
         moved = [sum(p[: i + 1]) - sum(q[: i + 1]) for i in range(size)]
         ground = np.abs(np.subtract.outer(range(size), range(size))) / (size - 1)
         there = of_laws.earth_movers_distance(a, b, ground)
-        mover.add(cpv.divergence(a, b, "emd"), there, float(sum(map(abs, moved)) / (size - 1)))
+        mover.add(divergence(a, b, "emd"), there, float(sum(map(abs, moved)) / (size - 1)))
     yield from (kl, renyi, variation, chi, hellinger, shannon, mover)
 
 

@@ -43,13 +43,13 @@ def tallies() -> Iterator[Tally]:
             for j in range(i):
                 far[i][j] = far[j][i] = draw.randint(1, 9)
         a, b = np.array(p, float), np.array(q, float)
-        ours = cpv.divergence(a, b, cpv.leakage.EarthMover(far))
+        ours = cpv.leakage.divergence(a, b, cpv.leakage.EarthMover(far))
         theirs = emd2(a, b, np.array(far, float))
         table.add(ours, theirs, transported(p, q, far), (p, q, far))
         places = np.arange(size) / (size - 1)
         moved = [sum(p[: i + 1]) - sum(q[: i + 1]) for i in range(size)]
         truth = float(sum(map(abs, moved)) / (size - 1))
         theirs = emd2_1d(places, places, a, b, metric="euclidean")
-        row.add(cpv.divergence(a, b, "emd"), theirs, truth, (p, q))
+        row.add(cpv.leakage.divergence(a, b, "emd"), theirs, truth, (p, q))
     yield table
     yield row

@@ -12,6 +12,7 @@ import numpy as np
 import qif
 
 import cvxprivacy as cpv
+from cvxprivacy.mechanisms import randomised_response, truncated_geometric
 
 from . import judge
 from .cases import channel, channels, law, narrowly, normalised, pairs
@@ -128,9 +129,9 @@ def distances() -> Iterator[Tally]:
         p, q = law(draw, size), law(draw, size)
         a, b = np.array(p, float), np.array(q, float)
         far = sum(abs(x - y) for x, y in zip(p, q, strict=True)) / 2
-        variation.add(cpv.divergence(a, b, "tv"), tv(a, b), float(far))
+        variation.add(cpv.leakage.divergence(a, b, "tv"), tv(a, b), float(far))
         moved = [sum(p[: i + 1]) - sum(q[: i + 1]) for i in range(size)]
-        ours = cpv.divergence(a, b, "emd") * (size - 1)
+        ours = cpv.leakage.divergence(a, b, "emd") * (size - 1)
         for line, there in ways:
             line.add(ours, there(a, b), float(sum(map(abs, moved))), (p, q))
         rows = channel(draw, draw.randint(2, 4), draw.randint(2, 4), empty=0.0)
@@ -161,9 +162,9 @@ def mechanisms() -> Iterator[Tally]:
     for _ in range(15):
         size, epsilon = draw.randint(2, 6), Fraction(draw.randint(1, 30), 10)
         alpha = (-judge.ball(epsilon)).exp()
-        ours = cpv.mechanisms.truncated_geometric(size, epsilon).matrix
+        ours = truncated_geometric(size, epsilon).matrix
         theirs = made.d_privacy.geometric(size, float(epsilon))
-        answers = cpv.mechanisms.randomised_response(range(size), epsilon).matrix
+        answers = randomised_response(range(size), epsilon).matrix
         others = made.d_privacy.randomized_response(size, float(epsilon))
         for i in range(size):
             for j in range(size):

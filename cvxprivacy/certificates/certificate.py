@@ -39,7 +39,7 @@ class Certificate(Frozen):
     dual : Dual, CovarianceDual or None
         The multipliers, of which the lower end follows.
     table : dict or None
-        How the law was counted, for :func:`cvxprivacy.recount`.
+        How the law was counted, for :func:`cvxprivacy.results.recount.recount`.
 
     Examples
     --------

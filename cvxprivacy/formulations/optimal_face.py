@@ -57,9 +57,10 @@ def entry_range(
     Two outputs of one cost can take each other's place:
 
     >>> import cvxprivacy as cpv
+    >>> from cvxprivacy.formulations.optimal_face import entry_range
     >>> source = cpv.DiscreteSource([[0.3, 0.1], [0.1, 0.5]])
     >>> problem = cpv.PrivacyDistortion(source, [[0, 0, 1], [1, 1, 0]], budget=0.1)
-    >>> ends = cpv.entry_range(problem, 0, 0, within=1e-4)
+    >>> ends = entry_range(problem, 0, 0, within=1e-4)
     >>> ends.lower < 1e-6, ends.upper > 0.8
     (True, True)
     """

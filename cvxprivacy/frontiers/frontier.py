@@ -528,9 +528,10 @@ class Frontier(Frozen):
         Randomised response is on the frontier of a fair bit that is itself confidential:
 
         >>> import cvxprivacy as cpv
+        >>> from cvxprivacy import mechanisms
         >>> source = cpv.DiscreteSource.identical([0.5, 0.5], x="ab")
         >>> curve = cpv.frontier(cpv.PrivacyDistortion(source, cpv.hamming("ab"), 0.2), tol=1e-2)
-        >>> response = cpv.mechanisms.randomised_response("ab", 1.0)
+        >>> response = mechanisms.randomised_response("ab", 1.0)
         >>> curve.compare({"ε = 1": response}).iloc[:, :2].round(4)
                budget   value
         ε = 1  0.2689  0.1601

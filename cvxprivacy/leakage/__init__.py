@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Any
 
 from cvxprivacy.leakage.base import Leakage
-from cvxprivacy.leakage.evaluated import measures
+from cvxprivacy.leakage.evaluated import divergence, measures
 from cvxprivacy.leakage.f_divergence import (
     FInformation,
     JensenShannon,
@@ -45,6 +45,7 @@ __all__ = [
     "SquaredHellinger",
     "TotalVariation",
     "VinczeLeCam",
+    "divergence",
     "measures",
 ]
 

@@ -75,17 +75,17 @@ def divergence(
     >>> import cvxprivacy as cpv
     >>> p, q = [0.8, 0.2], [0.5, 0.5]
     >>> for kind in ("kl", "renyi:2", "tv", "chi2", "hockey-stick:1.5"):
-    ...     print(f"{kind:16} {cpv.divergence(p, q, kind):.4f}")
+    ...     print(f"{kind:16} {cpv.leakage.divergence(p, q, kind):.4f}")
     kl               0.2781
     renyi:2          0.4436
     tv               0.3000
     chi2             0.3600
     hockey-stick:1.5 0.0500
 
-    >>> cpv.divergence([1, 1], [1, 0], "kl"), cpv.divergence([1, 1], [1, 0], "renyi:0.5")
-    (inf, 1.0)
+    >>> [cpv.leakage.divergence([1, 1], [1, 0], kind) for kind in ("kl", "renyi:0.5")]
+    [inf, 1.0]
     >>> far = cpv.leakage.EarthMover([[0, 1, 5], [1, 0, 4], [5, 4, 0]])
-    >>> cpv.divergence([1, 0, 0], [0, 0, 1], far)
+    >>> cpv.leakage.divergence([1, 0, 0], [0, 0, 1], far)
     5.0
     """
     first, second = laws(p, q)

@@ -18,6 +18,7 @@ import numpy as np
 
 import cvxprivacy as cpv
 from cvxprivacy.frontiers.picture import categorical_document
+from cvxprivacy.typing import Frontier
 
 __all__ = ["PROBLEMS", "Shown", "write"]
 
@@ -95,7 +96,7 @@ class Shown:
     tol: float = 0.0
     references: Callable[[], Mapping[str, Callable[[float], float]]] = dict
 
-    def frontier(self) -> cpv.Frontier:
+    def frontier(self) -> Frontier:
         """Solve for the frontier."""
         return cpv.frontier(self.problem(), tol=self.tol)
 

@@ -426,8 +426,8 @@ def _margins(
         of_records = asked["distortion"] == {"kind": "hamming"}
         return {None: [_Sum(counts.moved / counts.total - most)]} if of_records else None
     if kind == "ConditionalLeakageCap":
-        seen = "w" in asked["encoder"]
-        return {None: [information.plus(counts.information(given=(_X,)))]} if seen else None
+        observed = "w" in asked["encoder"]
+        return {None: [information.plus(counts.information(given=(_X,)))]} if observed else None
     if kind == "KAnonymity":
         return {y: [_Sum(number - size)] for y, size in counts.sizes.items()}
     if kind == "RecordEntropy":
@@ -487,9 +487,11 @@ def _diversity(law: Law, least: Fraction) -> list[_Sum]:
     return [_Sum(logs=[(Fraction(1), least), *((p, p) for p, _ in law if p)])]
 
 
-def _of_records(counts: _Counts, least: Fraction, seen: tuple[int, ...]) -> dict[Any, list[_Sum]]:
+def _of_records(
+    counts: _Counts, least: Fraction, observed: tuple[int, ...]
+) -> dict[Any, list[_Sum]]:
     """Return log k − H(record | x̂): any of the N_s records of s may be each of the n_s."""
-    letters, full, sizes = counts.by(_Y, *seen), counts.by(*seen), counts.by(_Y)
+    letters, full, sizes = counts.by(_Y, *observed), counts.by(*observed), counts.by(_Y)
     sums = {y: _Sum(logs=[(Fraction(1), least)]) for (y,) in sizes}
     for (y, *s), n in letters.items():
         ratio = Fraction(n, sizes[y,] * full[tuple(s)])

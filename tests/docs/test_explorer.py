@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy.typing import Frontier
 from tests.repository import ROOT, script
 
 DOCS = ROOT / "docs" / "explorer"
@@ -88,7 +89,7 @@ def agrees(text: str, value: float) -> bool:
     return abs(float(outcome) - value) <= 0.5 * 10.0**-digits + 1e-6
 
 
-def check_curves(page, curve: cpv.Frontier, x: float) -> None:
+def check_curves(page, curve: Frontier, x: float) -> None:
     """Compare the headline numbers; proved ends are rounded outwards."""
     inner, outer, price = curve.inner(x), curve.outer(x), curve.price(x)
     assert agrees(part(page, "value").text_content(), inner)
@@ -143,9 +144,9 @@ def test_discrete_problems_are_shown_as_they_are(page, curves, name, step):
 @pytest.fixture(scope="module")
 def curves():
     """Frontiers of the page, solved once."""
-    expected: dict[str, cpv.Frontier] = {}
+    expected: dict[str, Frontier] = {}
 
-    def of(name: str) -> cpv.Frontier:
+    def of(name: str) -> Frontier:
         if name not in expected:
             expected[name] = data.PROBLEMS[name].frontier()
         return expected[name]
@@ -280,7 +281,7 @@ def test_a_users_own_frontier_is_shown(page, tmp_path, kind):
     page.locator("#ex-own-1:checked").wait_for(state="attached")
     assert part(page, "title").text_content() == "<b>mine</b>"
     assert "mine.json is shown" in part(page, "message").text_content()
-    plain = cpv.Frontier.load(curve.save(tmp_path / "curve.json"))  # proves no more than the file
+    plain = Frontier.load(curve.save(tmp_path / "curve.json"))  # proves no more than the file
     for step in (40, 120, 180):
         check_curves(page, plain, move(page, step))
     assert "<img src=x onerror=alert(1)>" in part(page, "posteriors").text_content()

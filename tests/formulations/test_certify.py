@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import cvxprivacy as cpv
+from cvxprivacy import reference
 from tests.lengths import rest_at_length, some_at_length
 from tests.refusals import refused
 
@@ -82,7 +83,7 @@ def test_no_candidate_is_proved_better_or_worse_than_it_is(seed, concentration):
 def test_blahut_and_arimoto_meet_the_optimum():
     p = np.array([0.4, 0.3, 0.2, 0.1])
     d = np.abs(np.subtract.outer(np.arange(4), np.arange(4))).astype(float)
-    rate, distortion, channel = cpv.reference.blahut_arimoto(p, d, slope=1.5)
+    rate, distortion, channel = reference.blahut_arimoto(p, d, slope=1.5)
     problem = cpv.PrivacyDistortion(cpv.DiscreteSource.identical(p), d, distortion, units="nats")
     answer = problem.certify(channel)
     assert answer.status == "certified"

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy import mechanisms
 from cvxprivacy_verifier.__main__ import main
 from tests import referee
 from tests.lengths import some_at_length
@@ -157,11 +158,11 @@ def test_the_best_use_of_outputs_makes_no_such_move():
     noisy = cpv.Channel(
         [[0.7, 0.3, 0], [0, 0.6, 0.4], [0, 0, 1]], inputs=[1, 2, 3], outputs=["u", "v", "w"]
     )
-    best = cpv.mechanisms.remap(noisy, source, D)
+    best = mechanisms.remap(noisy, source, D)
     assert not best.matrix[MASK].any()
     mixed = cpv.Channel([[0.5, 0.5]] * 3, inputs=[1, 2, 3], outputs=["u", "v"])
     shut = [[0, INF, 1], [1, 0, INF], [INF, 1, 0]]
-    refused(lambda: cpv.mechanisms.remap(mixed, source, shut), "distortion", where=0)
+    refused(lambda: mechanisms.remap(mixed, source, shut), "distortion", where=0)
 
 
 # ---- the marginal -------------------------------------------------------------------------

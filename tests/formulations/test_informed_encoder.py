@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy.formulations.optimal_face import entry_range
 from cvxprivacy.solvers import strategy_generation
 from cvxprivacy.solvers.driver import solve
 from tests.formulations.regions import costs, random_law, rde
@@ -272,7 +273,7 @@ def test_entry_ranges_are_of_all_releases_or_refused():
     source, d = cpv.DiscreteSource(random_law(rng, 2, 3, 3)), costs(rng, 3, 3)
     problem = rde(source, d, 0.5, side_information="decoder", most_strategies=1)
     with pytest.raises(cpv.InputError, match="strategies are listed"):
-        cpv.entry_range(problem, 0, 0)
+        entry_range(problem, 0, 0)
 
 
 def test_entry_ranges_under_several_laws():
@@ -282,6 +283,6 @@ def test_entry_ranges_under_several_laws():
     problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.2, laws={"year": year})
     solution = problem.solve()
     for x in (0, 1):
-        ends = cpv.entry_range(problem, x, 0, within=1e-4)
+        ends = entry_range(problem, x, 0, within=1e-4)
         assert ends.lower - 1e-9 <= solution.channel.matrix[x, 0] <= ends.upper + 1e-9
         assert ends.upper - ends.lower < 0.2

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.typing import Solution
+from cvxprivacy.typing import Frontier, Solution
 from cvxprivacy_verifier import verify
 from cvxprivacy_verifier.balls import ceil, floor
 from cvxprivacy_verifier.statement import stated
@@ -270,7 +270,7 @@ def test_curves_are_verified_without_their_problem(tmp_path: Any) -> None:
     problem = cpv.PrivacyDistortion(FIRST, HAMMING, budget=0.2, laws=[SECOND])
     curve = cpv.frontier(problem, points=[0.1, 0.2])
     curve.save(tmp_path / "curve.json")
-    again = cpv.Frontier.load(tmp_path / "curve.json", verify=True)
+    again = Frontier.load(tmp_path / "curve.json", verify=True)
     assert again.outer(0.13) == curve.outer(0.13)
     text = (tmp_path / "curve.json").read_text()
     body = json.loads(text)
@@ -282,7 +282,7 @@ def test_curves_are_verified_without_their_problem(tmp_path: Any) -> None:
                 break
     (tmp_path / "curve.json").write_text(json.dumps(body))
     with pytest.raises(cpv.InputError, match="another"):
-        cpv.Frontier.load(tmp_path / "curve.json", verify=True)
+        Frontier.load(tmp_path / "curve.json", verify=True)
 
 
 # ---- proofs ----------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from scipy.optimize import linprog
 from scipy.spatial import HalfspaceIntersection
 
 import cvxprivacy as cpv
+from cvxprivacy.formulations.optimal_face import entry_range
 from cvxprivacy_verifier import useful_proof, work
 from tests.lengths import rest_at_length, some_at_length
 
@@ -287,7 +288,7 @@ def test_what_it_cannot_do_is_refused():
     with pytest.raises(cpv.InputError, match="no convex function"):
         cpv.frontier(problem, "local_privacy")
     with pytest.raises(cpv.InputError, match="a problem that minimises"):
-        cpv.entry_range(problem, 0, 0)
+        entry_range(problem, 0, 0)
     many = cpv.DiscreteSource.identical([1 / 101] * 101)
     with pytest.raises(cpv.InputError, match="100 are the most"):
         cpv.MostUsefulRelease(many, rules).solve()

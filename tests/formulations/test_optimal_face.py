@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy.formulations.optimal_face import entry_range
 from cvxprivacy.solvers import channel
 
 LAW = np.array([[0.3, 0.1, 0.0], [0.1, 0.3, 0.2]])
@@ -18,7 +19,7 @@ def test_outputs_of_one_cost_share_a_row_in_any_way():
     merged = cpv.PrivacyDistortion(cpv.DiscreteSource(LAW), TWINS[:, 1:], budget=0.1)
     kept = merged.solve(accuracy="high").channel.matrix[0, 0]
     for output in (0, 1):
-        ends = cpv.entry_range(problem, 0, output, within=1e-6)
+        ends = entry_range(problem, 0, output, within=1e-6)
         assert ends.lower == 0.0
         assert ends.upper == pytest.approx(kept, abs=5e-3)
         assert ends.upper >= kept - 1e-6
@@ -30,7 +31,7 @@ def test_a_unique_optimum_has_entries_that_hardly_move():
     source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])
     problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.1)
     for within, width in ((1e-4, 0.05), (1e-6, 0.005)):
-        ends = cpv.entry_range(problem, 0, 1, within=within)
+        ends = entry_range(problem, 0, 1, within=within)
         assert ends.lower <= 0.1 <= ends.upper
         assert ends.upper - ends.lower < width
 
@@ -47,7 +48,7 @@ def test_releases_of_all_methods_are_within(monkeypatch):
     monkeypatch.undo()
     within = max(each.value for each in values) - least + 1e-6
     for letter, output in ((0, 0), (2, 3), (4, 6)):
-        ends = cpv.entry_range(problem, letter, output, within=within)
+        ends = entry_range(problem, letter, output, within=within)
         for each in values:
             assert ends.lower <= each.channel.matrix[letter, output] <= ends.upper
 
@@ -57,8 +58,8 @@ def test_what_is_no_entry_is_refused():
     problem = cpv.PrivacyDistortion(massless, TWINS, budget=0.1)
     for value, argument in (((2, 0), "letter"), ((7, 0), "letter"), ((0, "x"), "output")):
         with pytest.raises(cpv.InputError) as caught:
-            cpv.entry_range(problem, *value)
+            entry_range(problem, *value)
         assert caught.value.argument == argument
     with pytest.raises(cpv.InputError) as caught:
-        cpv.entry_range(problem, 0, 0, within=0)
+        entry_range(problem, 0, 0, within=0)
     assert caught.value.argument == "within"

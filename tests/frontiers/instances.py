@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy.typing import Frontier
 
 TINY = 5e-324  # the least float above 0
 D5, H5 = cpv.absolute_error(range(5)), cpv.hamming(5)
@@ -87,7 +88,7 @@ def random_problem(seed: int) -> tuple[cpv.ChannelProblem, str]:
     return cpv.PrivacyDistortion(source, distortion, budget=0.1, **options), "budget"
 
 
-def check_exactly(curve: cpv.Frontier, count: int, seed: int = 0) -> None:
+def check_exactly(curve: Frontier, count: int, seed: int = 0) -> None:
     """Compare both curves in rationals with every point's line and with the chords."""
     rng = np.random.default_rng(seed)
     first, last = curve.solved_range
@@ -112,7 +113,7 @@ def check_exactly(curve: cpv.Frontier, count: int, seed: int = 0) -> None:
         assert high - low <= band + tiny  # of curves that are rounded outwards
 
 
-def check_releases(curve: cpv.Frontier, places: list[float]) -> None:
+def check_releases(curve: Frontier, places: list[float]) -> None:
     """Prove, wherever a release is known, that one within the bound achieves the inner curve."""
     checked = 0
     for x in places:
@@ -143,5 +144,5 @@ def near(x: float, steps: int = 3) -> list[float]:
     return sorted(places)
 
 
-def records(curve: cpv.Frontier) -> list[dict]:
+def records(curve: Frontier) -> list[dict]:
     return [point._record for point in curve.points]

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy.typing import Frontier
 from tests.lengths import rest_at_length, some_at_length
 from tests.own_criterion import GuessedAtMost
 
@@ -198,7 +199,7 @@ def test_no_changed_file_says_what_is_false(rule, tmp_path):
             for expected in (problem, *([] if curve.kind == "monotone" else [None])):
                 changes += 1
                 try:
-                    loaded = cpv.Frontier.load(target, expected, verify=True)
+                    loaded = Frontier.load(target, expected, verify=True)
                 except cpv.InputError:
                     continue
                 for x, solved in zip(places, truth, strict=True):

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy.typing import Frontier
 from tests.frontiers.instances import D5, grid, least_distortion, least_risk
 from tests.lengths import rest_at_length
 
@@ -214,10 +215,10 @@ def test_an_axis_that_is_not_the_problems_is_refused(tmp_path) -> None:
         changed["facts"].update(facts)
         path.write_text(json.dumps(changed))
         with pytest.raises(cpv.InputError):
-            cpv.Frontier.load(path, problem, verify=True)
+            Frontier.load(path, problem, verify=True)
     for rows in (["budget"] * 4, [], ["other"]):
         changed = json.loads(body)
         changed["facts"]["rows"] = rows
         path.write_text(json.dumps(changed))
         with pytest.raises(cpv.InputError):
-            cpv.Frontier.load(path, verify=True)
+            Frontier.load(path, verify=True)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy.typing import Frontier
 from tests.frontiers.instances import D5, counted, grid, least_distortion, least_risk
 from tests.lengths import some_at_length
 
@@ -144,9 +145,9 @@ def test_a_fraction_is_solved_at_itself(problem, name, tmp_path):
     assert curve.to_frame()[name].tolist() == [1 / 3, 0.5, 0.9]
     resumed = cpv.frontier(problem, name, points=[third, half, 0.9], checkpoint=path)
     assert resumed.documents() == curve.documents()
-    loaded = cpv.Frontier.load(curve.save(tmp_path / "curve.json"), problem, verify=True)
+    loaded = Frontier.load(curve.save(tmp_path / "curve.json"), problem, verify=True)
     assert [p.x for p in loaded.points] == [p.x for p in curve.points]
-    plain = cpv.Frontier.load(tmp_path / "curve.json", verify=curve.kind != "monotone")
+    plain = Frontier.load(tmp_path / "curve.json", verify=curve.kind != "monotone")
     assert plain.inner(third) == curve.inner(third)
     assert curve.plot().get_xlim()[1] < 1
 

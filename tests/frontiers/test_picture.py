@@ -16,6 +16,7 @@ import pytest
 
 import cvxprivacy as cpv
 from cvxprivacy.frontiers.picture import categorical_document
+from cvxprivacy.typing import Frontier
 from tests.frontiers.instances import D5, H5, THREE, counted, least_distortion, least_risk
 from tests.lengths import some_at_length
 
@@ -136,7 +137,7 @@ def test_slack_of_criteria_is_that_of_their_definitions():
         assert slack["budget"] == pytest.approx(point["x"] - cost, abs=1e-12)
 
 
-def as_written(curve: cpv.Frontier, **options) -> dict:
+def as_written(curve: Frontier, **options) -> dict:
     with tempfile.TemporaryDirectory() as folder:
         path = curve.to_json(Path(folder) / "picture.json", **options)
         return json.loads(path.read_text(encoding="utf-8"))
@@ -253,7 +254,7 @@ def test_wrong_arguments_are_refused(tmp_path):
     with pytest.raises(cpv.InputError) as caught:
         curve.to_json(path, references={"pole": lambda x: math.inf})
     assert (caught.value.argument, caught.value.where) == ("references", "pole")
-    plain = cpv.Frontier.load(curve.save(tmp_path / "curve.json"))
+    plain = Frontier.load(curve.save(tmp_path / "curve.json"))
     with pytest.raises(cpv.InputError, match="pass problem=") as caught:
         plain.to_json(path)
     assert caught.value.argument == "problem"

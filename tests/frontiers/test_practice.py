@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy import style
+from cvxprivacy import mechanisms, style
+from cvxprivacy.typing import Frontier
 from tests.frontiers.instances import counted, entropy, gaussian
 
 HAMMING = cpv.hamming(5)
@@ -17,12 +18,12 @@ SOURCE = counted()  # W of three values, X of five
 
 
 @pytest.fixture(scope="module")
-def curve() -> cpv.Frontier:
+def curve() -> Frontier:
     return cpv.frontier(cpv.PrivacyDistortion(SOURCE, HAMMING, budget=0.3), tol=1e-2)
 
 
 def response(epsilon: float) -> cpv.Channel:
-    return cpv.mechanisms.randomised_response(SOURCE.x, epsilon)
+    return mechanisms.randomised_response(SOURCE.x, epsilon)
 
 
 def test_a_channel_is_evaluated_on_the_law_of_the_frontier(curve):
@@ -42,7 +43,7 @@ def test_a_channel_is_evaluated_on_the_law_of_the_frontier(curve):
 def test_randomised_response_is_on_the_frontier_of_a_fair_bit():
     source = cpv.DiscreteSource.identical([0.5, 0.5])
     problem = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.2)
-    channel = cpv.mechanisms.randomised_response(range(2), math.log(4))
+    channel = mechanisms.randomised_response(range(2), math.log(4))
     row = cpv.frontier(problem, points=[0.2]).compare([channel]).loc["channel 1"]
     assert row["budget"] == pytest.approx(0.2)
     assert row["value"] == pytest.approx(1 - entropy(0.2))
@@ -74,7 +75,7 @@ def test_the_least_epsilon_is_the_number_of_local_privacy(metric):
     problem = cpv.MinimumDistortion(SOURCE, error, [rule])
     curve = cpv.frontier(problem, "local_privacy", points=[0.5, 1.0, 1.5])
     channels = {
-        e: cpv.mechanisms.remap(cpv.mechanisms.truncated_geometric(SOURCE.x, e), SOURCE, error)
+        e: mechanisms.remap(mechanisms.truncated_geometric(SOURCE.x, e), SOURCE, error)
         for e in (0.5, 1.0)
     }
     for e, (name, row) in zip(channels, curve.compare(channels).iterrows(), strict=True):
@@ -111,12 +112,12 @@ def test_the_picture_has_a_point_and_a_name_for_each(curve):
 
 
 def test_what_cannot_be_compared_is_refused(curve, tmp_path):
-    subsets = cpv.mechanisms.subset_selection(SOURCE.x, 1.0, size=2)
+    subsets = mechanisms.subset_selection(SOURCE.x, 1.0, size=2)
     with pytest.raises(cpv.InputError, match=r"\(0, 1\).*mechanisms.remap"):
         curve.compare({"subsets": subsets})
-    letters = cpv.mechanisms.remap(subsets, SOURCE, HAMMING)
+    letters = mechanisms.remap(subsets, SOURCE, HAMMING)
     assert curve.compare({"subsets": letters})["breaks"].item() == ""
-    short = cpv.mechanisms.randomised_response(range(4), 1.0)
+    short = mechanisms.randomised_response(range(4), 1.0)
     with pytest.raises(cpv.InputError, match=r"channels\[channel 1\]: no input 4"):
         curve.compare([short])
     long = cpv.Channel(np.ones((6, 1)), inputs=range(6), outputs=[0])
@@ -125,7 +126,7 @@ def test_what_cannot_be_compared_is_refused(curve, tmp_path):
     for wrong in ("abc", 3, [None], {"a": [[1.0]]}, [("a", response(1)), ("a", response(2))]):
         with pytest.raises(cpv.InputError, match="channels"):
             curve.plot(compare=wrong)
-    loaded = cpv.Frontier.load(curve.save(tmp_path / "curve.json"))
+    loaded = Frontier.load(curve.save(tmp_path / "curve.json"))
     assert loaded.compare([]).empty
     with pytest.raises(cpv.InputError, match=r"Frontier.load"):
         loaded.compare([response(1)])
@@ -139,7 +140,7 @@ def test_a_number_that_channels_have_none_of_is_refused():
     known_to_the_user = cpv.RateDistortionEquivocation(
         cpv.DiscreteSource(law), cpv.hamming(3), 0.3, side_information="decoder"
     )
-    letters = cpv.mechanisms.randomised_response(range(3), 1.0)
+    letters = mechanisms.randomised_response(range(3), 1.0)
     with pytest.raises(cpv.InputError, match="decoder"):
         cpv.frontier(known_to_the_user, points=[0.3]).compare([letters])
     source = gaussian(1)
@@ -151,7 +152,7 @@ def test_a_number_that_channels_have_none_of_is_refused():
 def test_of_several_laws_the_worst_counts():
     other = cpv.DiscreteSource(SOURCE.pmf[:, ::-1])
     problem = cpv.PrivacyDistortion(SOURCE, cpv.absolute_error(range(5)), 1.0, laws=[other])
-    channel = cpv.mechanisms.exponential(cpv.absolute_error(range(5)), 1.0)
+    channel = mechanisms.exponential(cpv.absolute_error(range(5)), 1.0)
     row = cpv.frontier(problem, points=[1.0]).compare([channel]).iloc[0]
     errors = (channel.matrix * np.abs(np.subtract.outer(range(5), range(5)))).sum(axis=1)
     worst = max(float(law.p_x @ errors) for law in (SOURCE, other))

@@ -13,6 +13,7 @@ import pytest
 
 import cvxprivacy as cpv
 from cvxprivacy.frontiers import stored
+from cvxprivacy.typing import Frontier
 from cvxprivacy_verifier import verify
 from tests.frontiers.instances import D5, counted, least_distortion, least_risk
 from tests.lengths import some_at_length
@@ -39,16 +40,16 @@ WRITTEN = {  # by the version before: the problem, and what its file proves at o
 def test_files_of_the_version_before_are_read(kind):
     problem, (x, inner, outer, price) = WRITTEN[kind]
     path = DATA / f"frontier-{kind}.json"
-    curve = cpv.Frontier.load(path, problem, verify=True)
+    curve = Frontier.load(path, problem, verify=True)
     assert curve.inner(x) == pytest.approx(inner, rel=1e-12)
     assert curve.outer(x) == pytest.approx(outer, rel=1e-12)
     assert curve.price(x).lower == pytest.approx(price, rel=1e-12)
     assert curve.solution_at(x).certificate.verify()
     if kind == "monotone":
         with pytest.raises(cpv.InputError, match="pass the problem"):
-            cpv.Frontier.load(path, verify=True)
+            Frontier.load(path, verify=True)
         return
-    plain = cpv.Frontier.load(path, verify=True)
+    plain = Frontier.load(path, verify=True)
     assert str(plain) == str(curve)
     assert plain.inner(x) == curve.inner(x)
     assert plain.outer(x) <= curve.outer(x)
@@ -77,8 +78,8 @@ def test_a_frontier_is_kept_with_its_proofs(problem, name, tmp_path):
     places = np.linspace(*curve.solved_range, 13)
     if curve.kind == "monotone":
         with pytest.raises(cpv.InputError, match="pass the problem"):
-            cpv.Frontier.load(path, verify=True)
-    plain = cpv.Frontier.load(path, verify=curve.kind != "monotone")
+            Frontier.load(path, verify=True)
+    plain = Frontier.load(path, verify=curve.kind != "monotone")
     assert np.array_equal(plain.inner(places), curve.inner(places))
     assert (plain.band, plain.edge) == (curve.band, curve.edge)
     assert (plain.outer(places) <= curve.outer(places)).all()
@@ -88,7 +89,7 @@ def test_a_frontier_is_kept_with_its_proofs(problem, name, tmp_path):
         with pytest.raises(cpv.InputError, match="pass problem=") as caught:
             ask()
         assert caught.value.argument == "problem"
-    full = cpv.Frontier.load(path, problem, verify=True)
+    full = Frontier.load(path, problem, verify=True)
     assert np.array_equal(full.outer(places), curve.outer(places))
     assert full.solution_at(places[5]).upper == curve.solution_at(places[5]).upper
     assert full.documents() == curve.documents()
@@ -127,10 +128,10 @@ def changed(path: Path, tmp_path: Path, change) -> Path:
 )
 def test_a_changed_point_is_found_out(kept, tmp_path, change):
     path = changed(kept, tmp_path, change)
-    cpv.Frontier.load(path)  # is believed
+    Frontier.load(path)  # is believed
     for expected in (None, least_risk()):
         with pytest.raises(cpv.InputError, match="fails") as caught:
-            cpv.Frontier.load(path, expected, verify=True)
+            Frontier.load(path, expected, verify=True)
         assert (caught.value.argument, caught.value.where) == ("path", 1)
 
 
@@ -140,7 +141,7 @@ def test_a_moved_exponential_is_found_out(tmp_path):
 
     path = changed(DATA / "frontier-exponential.json", tmp_path, move)
     with pytest.raises(cpv.InputError, match="its program is another"):
-        cpv.Frontier.load(path, verify=True)
+        Frontier.load(path, verify=True)
 
 
 def test_a_point_of_another_problem_is_found_out(kept, tmp_path):
@@ -154,7 +155,7 @@ def test_a_point_of_another_problem_is_found_out(kept, tmp_path):
     path = changed(kept, tmp_path, exchange)
     for problem in (None, least_risk()):
         with pytest.raises(cpv.InputError, match="fails: its program is another"):
-            cpv.Frontier.load(path, problem, verify=True)
+            Frontier.load(path, problem, verify=True)
 
 
 @pytest.mark.parametrize(
@@ -170,17 +171,17 @@ def test_a_point_of_another_problem_is_found_out(kept, tmp_path):
 )
 def test_what_is_no_frontier_is_refused(kept, tmp_path, change):
     with pytest.raises(cpv.InputError, match="is no frontier") as caught:
-        cpv.Frontier.load(changed(kept, tmp_path, change))
+        Frontier.load(changed(kept, tmp_path, change))
     assert caught.value.argument == "path"
 
 
 def test_other_files_are_refused(kept, tmp_path):
     with pytest.raises(cpv.InputError, match="another problem") as caught:
-        cpv.Frontier.load(kept, cpv.PrivacyDistortion(counted(4), D5, budget=0.3))
+        Frontier.load(kept, cpv.PrivacyDistortion(counted(4), D5, budget=0.3))
     assert caught.value.argument == "problem"
     with pytest.raises(cpv.InputError, match="cannot be read"):
-        cpv.Frontier.load(tmp_path / "nothing.json")
+        Frontier.load(tmp_path / "nothing.json")
     (tmp_path / "text.json").write_text("not JSON", encoding="utf-8")
     with pytest.raises(cpv.InputError, match="is no frontier"):
-        cpv.Frontier.load(tmp_path / "text.json")
-    assert math.isfinite(cpv.Frontier.load(kept, least_risk(), verify=True).band)
+        Frontier.load(tmp_path / "text.json")
+    assert math.isfinite(Frontier.load(kept, least_risk(), verify=True).band)

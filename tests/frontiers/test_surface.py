@@ -12,6 +12,7 @@ import pytest
 from scipy.special import rel_entr
 
 import cvxprivacy as cpv
+from cvxprivacy.typing import Surface
 from tests import referee
 from tests.frontiers.instances import binary, entropy, least_risk
 from tests.refusals import refused
@@ -28,12 +29,12 @@ def least_rate(source, distortion) -> cpv.RateDistortionEquivocation:
 
 
 @pytest.fixture(scope="module")
-def symmetric() -> cpv.Surface:
+def symmetric() -> Surface:
     return cpv.surface(least_rate(binary(ERROR), cpv.hamming(2)), NAMES, tol=3e-3)
 
 
 @pytest.fixture(scope="module")
-def skewed() -> cpv.Surface:
+def skewed() -> Surface:
     return cpv.surface(least_rate(SKEWED, COST), NAMES, tol=5e-3)
 
 
@@ -240,13 +241,13 @@ def test_what_was_kept_is_proved_again(symmetric, tmp_path):
     problem = least_rate(binary(ERROR), cpv.hamming(2))
     path = symmetric.save(tmp_path / "surface.json")
     assert path.stat().st_mode & 0o077 == 0  # of its owner alone
-    again = cpv.Surface.load(path, problem.at(budget=0.4))
+    again = Surface.load(path, problem.at(budget=0.4))
     assert np.array_equal(again.vertices, symmetric.vertices)
     assert np.array_equal(again.planes, symmetric.planes)
     assert (again.band, again.tol, again.complete) == (symmetric.band, symmetric.tol, True)
     assert again.solution_at(0.2, 0.3).value == symmetric.solution_at(0.2, 0.3).value
     other = least_rate(binary(ERROR), [[0, 2], [1, 0]])
-    refused(lambda: cpv.Surface.load(path, other), "problem", "another")
+    refused(lambda: Surface.load(path, other), "problem", "another")
 
 
 def _support(record):
@@ -293,16 +294,16 @@ def test_what_was_tampered_with_is_refused(symmetric, tmp_path, change):
     change(next(r for r in records if r["point"] and r["support"] != "-inf" and r["weights"][0]))
     path.write_text(json.dumps(document), encoding="utf-8")
     problem = least_rate(binary(ERROR), cpv.hamming(2))
-    refused(lambda: cpv.Surface.load(path, problem), "path", "surface.json")
+    refused(lambda: Surface.load(path, problem), "path", "surface.json")
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"schema": "cvxprivacy frontier 4"}'])
 def test_what_is_no_surface_is_refused(tmp_path, text):
     path = tmp_path / "other.json"
     problem = least_rate(binary(ERROR), cpv.hamming(2))
-    refused(lambda: cpv.Surface.load(path, problem), "path", "cannot be read")
+    refused(lambda: Surface.load(path, problem), "path", "cannot be read")
     path.write_text(text, encoding="utf-8")
-    refused(lambda: cpv.Surface.load(path, problem), "path", "Surface.save")
+    refused(lambda: Surface.load(path, problem), "path", "Surface.save")
 
 
 # ---- Gaussian ----------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from scipy.optimize import minimize_scalar
 
 import cvxprivacy as cpv
 from cvxprivacy.frontiers.curve import CONCAVE, Axis, Breakpoint, Concave
+from cvxprivacy.typing import Frontier
 from tests.instances import BINARY
 from tests.refusals import refused
 
@@ -112,12 +113,12 @@ def test_a_number_of_ones_own_weighs_by_the_same_rule():
 
 def test_it_is_kept_with_its_proofs_and_needs_its_problem(tmp_path):
     path = CURVE.save(tmp_path / "curve.json")
-    again = cpv.Frontier.load(path, PROBLEM.at(price=3), verify=True)
+    again = Frontier.load(path, PROBLEM.at(price=3), verify=True)
     assert again.band == CURVE.band
     assert again.solution_at(1.234).upper == CURVE.solution_at(1.234).upper
-    refused(lambda: cpv.Frontier.load(path, verify=True), "problem")
+    refused(lambda: Frontier.load(path, verify=True), "problem")
     other = cpv.PrivacyDistortion(BINARY, [[0, 2], [1, 0]], price=0.5)
-    refused(lambda: cpv.Frontier.load(path, other, verify=True), "problem")
+    refused(lambda: Frontier.load(path, other, verify=True), "problem")
     assert pickle.loads(pickle.dumps(CURVE)).inner(1.0) == CURVE.inner(1.0)
     refused(lambda: CURVE.to_json(tmp_path / "picture.json"), "parameter", "save()")
 
@@ -135,7 +136,7 @@ def test_what_was_tampered_with_is_refused(tmp_path, change):
         document["facts"]["rows"] = ["distortion"]
     path.write_text(json.dumps(document), encoding="utf-8")
     with pytest.raises(cpv.InputError) as caught:
-        cpv.Frontier.load(path, PROBLEM, verify=True)
+        Frontier.load(path, PROBLEM, verify=True)
     assert caught.value.argument == "path"
 
 

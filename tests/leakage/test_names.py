@@ -49,7 +49,7 @@ def test_a_name_is_as_good_as_the_measure():
         ("Jensen-Shannon", "js"),
         ("power:2", "power-divergence:2"),
     ):
-        assert cpv.divergence(p, q, long) == cpv.divergence(p, q, short)
+        assert cpv.leakage.divergence(p, q, long) == cpv.leakage.divergence(p, q, short)
 
 
 @pytest.mark.parametrize(

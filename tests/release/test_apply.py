@@ -11,7 +11,9 @@ import pytest
 from scipy import stats
 
 import cvxprivacy as cpv
+from cvxprivacy.errors import UnknownValueError, UnseenValueWarning
 from cvxprivacy.release import apply
+from cvxprivacy.tables import Bins, TableSchema
 from cvxprivacy.tables.engines import python_values
 from tests.engines import (
     ASKED,
@@ -38,7 +40,7 @@ TABLE = people(400) | {"id": ("int", list(range(1000, 1400)))}
 
 
 def channel(matrix=MATRIX, key="ill", **options):
-    schema = cpv.TableSchema(key=(key,), **options)
+    schema = TableSchema(key=(key,), **options)
     return cpv.Channel(matrix, inputs=LETTERS, outputs=LETTERS, schema=schema)
 
 
@@ -154,9 +156,7 @@ def test_names_of_columns_may_be_numbers(dtype):
 
 @pytest.mark.parametrize("kind", MEMORY)
 def test_letters_that_a_type_would_round_change_it(kind):
-    halves = cpv.Channel(
-        np.eye(2), inputs=[1, 2], outputs=[1.5, 2.5], schema=cpv.TableSchema(("age",))
-    )
+    halves = cpv.Channel(np.eye(2), inputs=[1, 2], outputs=[1.5, 2.5], schema=TableSchema(("age",)))
     released = halves.apply(made(kind, {"age": ("int", [2, 1])}), seed=0)
     assert column(released, "age") == [2.5, 1.5]
 
@@ -202,7 +202,7 @@ def test_without_names_the_columns_are_counted_off():
 @pytest.mark.parametrize(("key", "encoder"), [(("a", "b"), "x"), (None, "x"), (None, "wx")])
 def test_letters_that_do_not_fit_the_columns_are_refused(letters, key, encoder):
     frame = pd.DataFrame({"a": ["u", "v"], "b": ["f", "m"]})
-    schema = cpv.TableSchema(key=key) if key else None
+    schema = TableSchema(key=key) if key else None
     with pytest.raises(cpv.InputError):  # rather than "x" in one column and "y" in the other
         cpv.Channel(
             np.eye(2), inputs=[("u", "f"), ("v", "m")], outputs=letters, schema=schema,
@@ -212,7 +212,7 @@ def test_letters_that_do_not_fit_the_columns_are_refused(letters, key, encoder):
 
 def test_letters_that_the_source_never_had_are_warned_of_where_it_is_called():
     one = cpv.Channel(MATRIX, inputs=LETTERS, outputs=LETTERS, arbitrary=[True, False, False])
-    with pytest.warns(cpv.UnseenValueWarning) as caught:
+    with pytest.warns(UnseenValueWarning) as caught:
         one.apply(["cold", "flu", "cold"], seed=1)
     assert (caught[0].message.counts, caught[0].filename) == ({"cold": 2}, __file__)
 
@@ -345,7 +345,7 @@ def test_an_unknown_value_is_named_with_its_row_and_nothing_is_drawn(kind, value
     monkeypatch.setattr(apply, "BATCH", 100)
     ill, rng = list(TABLE["ill"][1]), np.random.default_rng(8)
     ill[250] = ill[300] = value
-    with pytest.raises(cpv.UnknownValueError) as caught:
+    with pytest.raises(UnknownValueError) as caught:
         channel().apply(made(kind, TABLE | {"ill": ("text", ill)}), seed=rng)
     assert (caught.value.argument, caught.value.where, caught.value.value) == ("values", 250, value)
     assert rng.random() == np.random.default_rng(8).random()
@@ -362,7 +362,7 @@ def test_a_missing_column_is_named_beside_the_others(kind):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("sort", "age"), [("list", [[0], [1]]), ("text", ["n0", "n1"])])
 def test_a_column_of_another_type_is_refused(kind, sort, age):
-    bins = {"age": cpv.Bins((0, 20, 40, 60))} if sort == "text" else {}
+    bins = {"age": Bins((0, 20, 40, 60))} if sort == "text" else {}
     with pytest.raises(cpv.InputError):
         channel(key="age", bins=bins).apply(made(kind, {"age": (sort, age)}), seed=0)
 
@@ -376,7 +376,7 @@ def test_a_table_that_no_engine_streams_is_refused():
         apply.engine_of(spark)
 
 
-@pytest.mark.filterwarnings("ignore::cvxprivacy.UnseenValueWarning")
+@pytest.mark.filterwarnings("ignore::cvxprivacy.errors.UnseenValueWarning")
 @pytest.mark.parametrize("kind", some_at_length(KINDS, 3))
 def test_next_months_table_goes_through_the_same_channel(kind, tmp_path, monkeypatch):
     monkeypatch.setattr(apply, "BATCH", 64)

@@ -10,9 +10,11 @@ import pandas as pd
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy import mechanisms
 from cvxprivacy.certificates.exact_channel import DENOMINATOR
 from cvxprivacy.release.balanced import _Flow, balanced, dealt
 from cvxprivacy.release.draws import Draws, numerators
+from cvxprivacy.tables import TableSchema
 from tests.lengths import some_at_length
 
 CHANNEL = cpv.Channel([[0.3, 0.7, 0.0], [0.1, 0.25, 0.65]], inputs="ab", outputs="xyz")
@@ -146,7 +148,7 @@ def test_a_promise_of_independent_draws_is_kept(tmp_path):
     channel.save(tmp_path / "c.json")
     channels = (
         channel, cpv.Channel.load(tmp_path / "c.json"), channel.relabelled("cd"),
-        cpv.mechanisms.randomised_response("ab", 1.0),
+        mechanisms.randomised_response("ab", 1.0),
         channel.then(cpv.Channel(np.eye(2), inputs="ab", outputs="ab")),
         cpv.Channel(np.eye(2), inputs="ab", outputs="ab").then(channel),
     )  # fmt: skip
@@ -163,7 +165,7 @@ def test_a_promise_of_independent_draws_is_kept(tmp_path):
 def test_what_cannot_be_counted_first_is_refused():
     pl = pytest.importorskip("polars")
     channel = cpv.Channel(
-        [[0.5, 0.5], [0.5, 0.5]], inputs="ab", outputs="ab", schema=cpv.TableSchema(key=("key",))
+        [[0.5, 0.5], [0.5, 0.5]], inputs="ab", outputs="ab", schema=TableSchema(key=("key",))
     )
     lazy = pl.LazyFrame({"key": ["a", "b"]})
     with pytest.raises(cpv.InputError, match="collect it into a frame") as caught:

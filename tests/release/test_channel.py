@@ -13,7 +13,9 @@ import pytest
 from scipy import sparse, stats
 
 import cvxprivacy as cpv
+from cvxprivacy.errors import UnknownValueError
 from cvxprivacy.release.channel import CountedChannel
+from cvxprivacy.tables import Bins, TableSchema
 from tests import referee
 from tests.engines import ASKED, INF, NAN, made, pd, people
 
@@ -53,7 +55,7 @@ def test_one_channel_after_another_is_their_product():
     first = cpv.Channel(
         np.array(MATRIX)[:, [0, 1, 3]] / np.sum(np.array(MATRIX)[:, [0, 1, 3]], 1, keepdims=True),
         inputs="abc", outputs="rst", p_input=[0.2, 0.7, 0.1], arbitrary=[0, 0, 1],
-        schema=cpv.TableSchema(key=("x",)),
+        schema=TableSchema(key=("x",)),
     )  # fmt: skip
     second = cpv.Channel([[1, 0], [0.5, 0.5], [0.3, 0.7], [0, 1]], inputs="tsrq", outputs="yn")
     both, expected = first.then(second), first.matrix @ [[0.3, 0.7], [0.5, 0.5], [1, 0]]
@@ -65,7 +67,7 @@ def test_one_channel_after_another_is_their_product():
     )
     twice = second.apply(first.apply(["a"] * 20_000, seed=1), seed=2)
     assert stats.binomtest(int((twice == "y").sum()), 20_000, expected[0, 0]).pvalue > 1e-3
-    with pytest.raises(cpv.UnknownValueError) as caught:
+    with pytest.raises(UnknownValueError) as caught:
         second.then(first)
     assert (caught.value.argument, caught.value.where, caught.value.value) == ("other", 0, "y")
 
@@ -139,7 +141,7 @@ def test_a_matrix_fits_its_labels(matrix):
 )  # fmt: skip
 def test_what_makes_no_channel_is_refused_by_name(argument, value):
     options = {"inputs": [("a", 1), ("b", 2)], "outputs": [("a", 1), ("b", 2)]}
-    options |= {"schema": cpv.TableSchema(key=("k", "l"))} if argument == "outputs" else {}
+    options |= {"schema": TableSchema(key=("k", "l"))} if argument == "outputs" else {}
     with pytest.raises(cpv.InputError) as caught:
         cpv.Channel(np.eye(2), **options | {argument: value})
     assert caught.value.argument == argument
@@ -197,14 +199,14 @@ def test_tuples_are_labels():
     assert rows.apply(pd.Series([[1, "f"]]), seed=0).tolist() == [(2, "m")]
     numbers = cpv.Channel([[0, 1], [1, 0]], inputs=[(1, 2), (3, 4)], outputs=["x", "y"])
     assert list(numbers.apply(np.array([[1, 2], [3, 4], [1, 2]]), seed=0)) == ["y", "x", "y"]
-    with pytest.raises(cpv.UnknownValueError, match=r"^values\[1\]: \(1, 'm'\) "):
+    with pytest.raises(UnknownValueError, match=r"^values\[1\]: \(1, 'm'\) "):
         rows.apply(pd.Series([(1, "f"), (1, "m")]), seed=0)
 
 
 @pytest.mark.parametrize("kind", [list, np.array, lambda v: pd.Series(v, index=[10, 2, 0, 1])])
 def test_an_unknown_value_is_named_with_its_row_and_nothing_is_drawn(channel, kind):
     rng = np.random.default_rng(8)
-    with pytest.raises(cpv.UnknownValueError) as caught:
+    with pytest.raises(UnknownValueError) as caught:
         channel.apply(kind(["a", "b", "z", "y"]), seed=rng)
     assert (caught.value.argument, caught.value.where, caught.value.value) == ("values", 2, "z")
     assert "rebuild" in caught.value.remedy
@@ -213,7 +215,7 @@ def test_an_unknown_value_is_named_with_its_row_and_nothing_is_drawn(channel, ki
 
 @pytest.mark.parametrize("value", [math.nan, None, pd.NA, {}, ["a"], 1, "A", ""])
 def test_nothing_is_taken_for_a_letter_that_it_is_not(channel, value):
-    with pytest.raises(cpv.UnknownValueError) as caught:
+    with pytest.raises(UnknownValueError) as caught:
         channel.apply(["a", value], seed=0)
     assert caught.value.where == 1
 
@@ -270,7 +272,7 @@ def mutual(joint: np.ndarray) -> float:
     return sum(p * math.log2(p / q) for p, q in zip(joint.flat, product.flat, strict=True) if p > 0)
 
 
-@pytest.mark.filterwarnings("ignore::cvxprivacy.UnseenValueWarning")
+@pytest.mark.filterwarnings("ignore::cvxprivacy.errors.UnseenValueWarning")
 @pytest.mark.parametrize("budget", [None, 0.6, 5.0])  # the least; 5 is beyond the most
 def test_impossible_letters_are_restored_as_arbitrary_rows(budget):
     source = cpv.DiscreteSource(SPARSE, w=W, x=X)
@@ -311,7 +313,7 @@ def test_an_encoder_of_both_has_a_row_for_every_pair():
     assert error == pytest.approx(float(solution.distortion), abs=1e-12)
     pairs = pd.Series([("w0", "x0"), ("w2", "x3")], index=[4, 4])
     assert set(channel.apply(pairs, seed=0)) <= set(X)
-    with pytest.raises(cpv.UnknownValueError, match=r"\('x0', 'w0'\)"):
+    with pytest.raises(UnknownValueError, match=r"\('x0', 'w0'\)"):
         channel.apply([("x0", "w0")], seed=0)
 
 
@@ -373,8 +375,8 @@ def test_a_file_of_the_first_version_is_read(tmp_path):
          "coding": coding}
     ))  # fmt: skip
     one = cpv.Channel.load(path)
-    assert one.schema == cpv.TableSchema(
-        ("age",), ("ill",), bins={"age": cpv.Bins((-INF, 20, INF))}, missing="drop",
+    assert one.schema == TableSchema(
+        ("age",), ("ill",), bins={"age": Bins((-INF, 20, INF))}, missing="drop",
         reading={"format": "text"},
     )  # fmt: skip
     assert (one.decoder, one.arbitrary.tolist()) == (None, [False, True])

@@ -18,6 +18,7 @@ import cvxprivacy as cpv
 from cvxprivacy.release import draws as module
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.release.draws import BLOCK, Draws, numerators
+from cvxprivacy.tables import TableSchema
 from tests.engines import made
 from tests.lengths import some_at_length
 
@@ -397,7 +398,7 @@ def test_lazy_frames_and_relations_draw_as_the_table_in_memory(monkeypatch):
 
     channel = Channel(
         np.full((3, 3), [0.5, 0.25, 0.25]), inputs="abc", outputs="abc",
-        schema=cpv.TableSchema(key=("x",)),
+        schema=TableSchema(key=("x",)),
     )  # fmt: skip
     columns = {"x": ("text", list("abc") * 7_000)}
     expected = channel.apply(made("pandas", columns), seed=6)["x"].tolist()

@@ -18,6 +18,7 @@ import cvxprivacy as cpv
 from cvxprivacy import InputError
 from cvxprivacy.release import estimation
 from cvxprivacy.release.estimation import estimate
+from cvxprivacy.tables import TableSchema
 from tests.engines import KINDS, converted, pd
 from tests.lengths import some_at_length
 from tests.release.test_decoder import people, problem
@@ -365,7 +366,7 @@ def test_what_the_channel_has_not_released_is_refused():
     options = {"inputs": "ab", "outputs": "ab"}
     frame = pd.DataFrame({"x": ["a", "b", "c"]})
     for weights in (None, "weight"):
-        schema = cpv.TableSchema(key=("x",), weights=weights)
+        schema = TableSchema(key=("x",), weights=weights)
         channel = cpv.Channel(warner(0.9), schema=schema, **options)
         for released in ({"c": 1}, frame, frame[[]], 5, pd.Series([3, 4])):
             with pytest.raises(InputError) as caught:

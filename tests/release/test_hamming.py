@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy.errors import UnknownValueError
 from tests.formulations.hamming_truth import PMF
 
 
@@ -90,7 +91,7 @@ def test_frames_series_and_names_of_records():
     pl = pytest.importorskip("polars", reason="the extra `tables` is not installed")
     lazy = release.apply(pl.DataFrame({"name": letters * 25}).lazy(), seed=1).collect()
     assert lazy["name"].to_list() == list(once)
-    with pytest.raises(cpv.UnknownValueError, match="'Rajagopalan' is no input"):
+    with pytest.raises(UnknownValueError, match="'Rajagopalan' is no input"):
         release.apply(["Rajagopalan"], seed=1)
 
 

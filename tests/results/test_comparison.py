@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy import plotting
 from cvxprivacy.results import comparison
 from cvxprivacy.typing import ChannelComparison
 from tests.lengths import rest_at_length
@@ -292,7 +293,7 @@ def test_zonotopes_lie_within_each_other_as_channels_are_ordered():
         "flipped": cpv.Channel([[0.8, 0.2], [0.2, 0.8]], inputs="ab", outputs="ab"),
         "none": cpv.Channel([[0.5, 0, 0.5]] * 2, inputs="ab", outputs="abc"),
     }
-    regions = [patch.get_path() for patch in cpv.plotting.zonotopes(channels, ax).patches]
+    regions = [patch.get_path() for patch in plotting.zonotopes(channels, ax).patches]
     for outer, inner in itertools.pairwise(regions):
         assert outer.contains_points(inner.vertices, radius=-1e-9).all()  # clockwise
         assert not inner.contains_points(outer.vertices, radius=-1e-9).all()
@@ -310,4 +311,4 @@ def test_what_has_no_zonotope_is_refused():
         ({"A": np.eye(2)}, "A"),
         (dict(zip("AB", two, strict=True)), "B"),
     ):
-        refused(lambda channels=channels: cpv.plotting.zonotopes(channels), "channels", where=where)
+        refused(lambda channels=channels: plotting.zonotopes(channels), "channels", where=where)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import cvxprivacy as cpv
+from cvxprivacy import mechanisms
 from cvxprivacy.release.draws import numerators
 
 LINE = cpv.absolute_error(range(4))
@@ -72,7 +73,7 @@ def test_delta_without_epsilon_is_the_total_variation_exactly():
 
 def test_randomised_response_in_closed_form():
     k, typed = 5, 1.3
-    profile = cpv.PrivacyProfile(cpv.mechanisms.randomised_response(range(k), typed))
+    profile = cpv.PrivacyProfile(mechanisms.randomised_response(range(k), typed))
     for epsilon in (0, 0.4, 1.2, typed, 3):
         expected = max(math.exp(typed) - math.exp(epsilon), 0) / (math.exp(typed) + k - 1)
         assert profile.delta(epsilon) == pytest.approx(expected, abs=1e-12)
@@ -127,7 +128,7 @@ def test_an_optimum_under_a_metric_uses_all_of_its_epsilon():
 def test_the_curve_is_drawn_from_zero_to_its_own_epsilon():
     import matplotlib.pyplot as plt
 
-    profile = cpv.PrivacyProfile(cpv.mechanisms.randomised_response("ab", 1.0))
+    profile = cpv.PrivacyProfile(mechanisms.randomised_response("ab", 1.0))
     figure, ax = plt.subplots()
     assert profile.plot(ax, label="response") is ax
     x, y = ax.lines[0].get_data()
@@ -141,7 +142,7 @@ def test_the_curve_is_drawn_from_zero_to_its_own_epsilon():
 
 
 def test_what_is_no_channel_or_metric_is_refused():
-    channel = cpv.mechanisms.randomised_response("abc", 1.0)
+    channel = mechanisms.randomised_response("abc", 1.0)
     with pytest.raises(cpv.InputError, match="a list"):
         cpv.PrivacyProfile([[1.0]])
     with pytest.raises(cpv.InputError, match=r"shape \(3, 3\)"):

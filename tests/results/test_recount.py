@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.results.recount import agreement
+from cvxprivacy.results.recount import agreement, recount
 from tests.engines import ASKED, INF, KINDS, made, pd, people
 from tests.lengths import some_at_length
 
@@ -38,7 +38,7 @@ def test_a_table_is_recognised_in_whatever_frame_and_order(options):
     document, order = solved(**options), np.random.default_rng(1).permutation(90)
     columns = {n: (t, [v[i] for i in order]) for n, (t, v) in people().items()}
     for kind in KINDS:
-        assert cpv.recount(document, made(kind, columns, 3)) == []
+        assert recount(document, made(kind, columns, 3)) == []
     assert ("1e-12 of their sum" in agreement(document)) == ("weights" in options)
     assert agreement(document).startswith("90 records")
 
@@ -72,7 +72,7 @@ def put(name, old, new, back=None):
 def test_one_record_more_or_less_or_other_is_named(kind, edit, text, proof):
     columns = people()
     edit(columns)
-    (first, *_) = cpv.recount(proof, made(kind, columns))
+    (first, *_) = recount(proof, made(kind, columns))
     assert re.search(text, first)
 
 
@@ -81,7 +81,7 @@ def test_one_record_among_millions_is_named():
     source = from_table(made("polars", counts), sensitive="w", key="x", weights="n")
     solution = cpv.PrivacyDistortion(source, cpv.hamming(source.x), budget=1e-8).solve()
     counts["n"][1][0] += 1
-    (text,) = cpv.recount(solution.certificate.document(), made("duckdb", counts))
+    (text,) = recount(solution.certificate.document(), made("duckdb", counts))
     assert re.search("10,?000,?000.* 9,?999,?999", text)
 
 
@@ -107,14 +107,14 @@ def test_a_changed_record_of_the_table_fails(change, proof):
     else:
         document["table"][name] = value
     with contextlib.suppress(cpv.InputError):
-        assert cpv.recount(document, made("polars", people())) != []
+        assert recount(document, made("polars", people())) != []
 
 
 def test_a_program_of_other_letters_fails(proof):
     document = copy.deepcopy(proof)
     labels = document["program"]["views"]["W"]["labels"]
     labels[0], labels[1] = labels[1], labels[0]
-    (text,) = cpv.recount(document, made("polars", people()))
+    (text,) = recount(document, made("polars", people()))
     assert text == "the letters that occur are not those of the proof"
 
 
@@ -122,7 +122,7 @@ def test_a_source_of_counts_has_no_table():
     source = cpv.DiscreteSource.from_counts([[3, 1], [1, 3]])
     certificate = cpv.PrivacyDistortion(source, cpv.hamming(2), budget=0.1).solve().certificate
     assert certificate.table is None
-    for ask in (agreement, lambda document: cpv.recount(document, made("pandas", people()))):
+    for ask in (agreement, lambda document: recount(document, made("pandas", people()))):
         with pytest.raises(cpv.InputError, match="^table: .* not counted from a table"):
             ask(certificate.document())
 
@@ -134,4 +134,4 @@ def test_letters_that_json_lacks_are_no_obstacle(x):
     solution = cpv.PrivacyDistortion(source, cpv.hamming(source.x), budget=0.2).solve()
     assert solution.certificate.verify()
     assert solution.channel.apply(frame, seed=0)["x"].dtype == frame["x"].dtype
-    assert x[0] != INF or cpv.recount(solution.certificate.document(), frame) == []
+    assert x[0] != INF or recount(solution.certificate.document(), frame) == []

@@ -14,6 +14,7 @@ from scipy.optimize import linprog
 
 import cvxprivacy as cpv
 from cvxprivacy.criteria.decisions import within
+from cvxprivacy.errors import UnknownValueError, UnseenValueWarning
 from cvxprivacy.programs.parameter import Scalar
 from cvxprivacy.programs.side_conditions import Auxiliary
 from cvxprivacy.results import restoration
@@ -53,7 +54,7 @@ def test_a_letter_that_may_not_stay_moves_to_what_it_may():
     assert row(channel).sum() == pytest.approx(1.0)
     assert row(channel)[1] >= marginal[1]  # no less than others release of it
     assert channel.arbitrary.tolist() == [x == "c" for x in channel.inputs]
-    with pytest.warns(cpv.UnseenValueWarning, match="50 records have values without"):
+    with pytest.warns(UnseenValueWarning, match="50 records have values without"):
         assert set(channel.apply(["c"] * 50, seed=1)) <= {"b", "d"}
     assert row(released(moves(c="bcd"))).tolist() == [0, 0, 1, 0, 0]  # where it may stay, it does
     for encoder in ("x", "wx"):
@@ -79,7 +80,7 @@ def test_a_letter_without_an_allowed_row_is_refused():
     assert channel.inputs == ["a", "b", "d", "e"]
     assert not channel.arbitrary.any()
     assert channel.p_input.tolist() == [x for x in SOURCE.p_x if x]
-    with pytest.raises(cpv.UnknownValueError, match="'c' is no input.*rebuild it") as caught:
+    with pytest.raises(UnknownValueError, match="'c' is no input.*rebuild it") as caught:
         channel.apply(["a", "c"], seed=1)
     assert (caught.value.where, caught.value.value) == (1, "c")
 
@@ -187,13 +188,13 @@ def channel():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_table_warns_of_values_the_source_never_had(kind, channel):
-    with pytest.warns(cpv.UnseenValueWarning, match="^3 records have values without") as caught:
+    with pytest.warns(UnseenValueWarning, match="^3 records have values without") as caught:
         done = channel.apply(made(kind, UNSEEN), seed=1)
-    (warning,) = (one for one in caught if one.category is cpv.UnseenValueWarning)
+    (warning,) = (one for one in caught if one.category is UnseenValueWarning)
     assert warning.message.counts == {"x": 3}
     assert warning.filename == __file__
     with warnings.catch_warnings():
-        warnings.simplefilter("error", cpv.UnseenValueWarning)
+        warnings.simplefilter("error", UnseenValueWarning)
         for others in (done, channel.apply(made(kind, TABLE), seed=1)):  # once, and only then
             if hasattr(others, "collect"):
                 others.collect()
@@ -204,10 +205,10 @@ def test_every_kind_of_table_warns_of_values_the_source_never_had(kind, channel)
 
 
 def test_a_list_and_an_implicit_channel_warn_too(channel):
-    with pytest.warns(cpv.UnseenValueWarning, match="^1 record has a value"):
+    with pytest.warns(UnseenValueWarning, match="^1 record has a value"):
         channel.apply(["x", "m"], seed=1)
     hamming = cpv.HammingWaterFilling([0.5, 0.0, 0.5], 0.1).solve().release
-    with pytest.warns(cpv.UnseenValueWarning, match="^2 records have values without"):
+    with pytest.warns(UnseenValueWarning, match="^2 records have values without"):
         hamming.apply([1, 0, 1], seed=1)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy import plotting
 from tests.instances import BINARY, HAMMING, budgeted
 from tests.refusals import refused
 
@@ -51,7 +52,7 @@ def test_a_distortion_is_never_called_bits():
     assert "bits" not in str(caught.value)
     by_name = [cpv.Linear(HAMMING.matrix, 0.9, name="budget"), cpv.LeakageCap(0.1)]
     drawn = [cpv.MinimumDistortion(BINARY, HAMMING, by_name).solve()]
-    refused(lambda: cpv.plotting.tradeoff(drawn), "solutions", "no point", where=0)
+    refused(lambda: plotting.tradeoff(drawn), "solutions", "no point", where=0)
 
 
 @pytest.mark.parametrize("units", ["bits", "nats"])

@@ -13,6 +13,7 @@ from hypothesis import given, settings, strategies as st
 from scipy.stats import chi2
 
 import cvxprivacy as cpv
+from cvxprivacy.errors import UnknownValueError
 from tests import referee
 from tests.lengths import some_at_length
 from tests.repository import ROOT
@@ -294,7 +295,7 @@ def test_channels_of_columns_and_of_records():
 def test_pram_refuses():
     frame, _ = letters(100)
     method = masking.PRAM().fit(frame)
-    with pytest.raises(cpv.UnknownValueError, match=r"'\?' is no input of the channel"):
+    with pytest.raises(UnknownValueError, match=r"'\?' is no input of the channel"):
         method.transform(frame.assign(sex="?"))
     gaps = frame.astype({"sex": object})
     gaps.loc[7, "sex"] = None

@@ -12,13 +12,14 @@ from cvxprivacy.certificates import stored
 from cvxprivacy.programs import channel as programs
 from cvxprivacy.solvers.bregman.entries import AllEntries, SomeEntries, Sums
 from cvxprivacy.solvers.bregman.method import Relaxed, suits
+from cvxprivacy.tables import TableSchema
 from cvxprivacy_verifier import verify
 from cvxprivacy_verifier.channel_statement import _Words
 from cvxprivacy_verifier.elimination import elimination_of
 from tests.lengths import rest_at_length
 from tests.second_checker import check
 
-SCHEMA = cpv.TableSchema(sensitive=("w",), key=("age", "sex", "job"))
+SCHEMA = TableSchema(sensitive=("w",), key=("age", "sex", "job"))
 
 
 def people(seed: int = 0, records: int = 500) -> cpv.DiscreteSource:

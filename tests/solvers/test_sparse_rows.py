@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy import mechanisms
 from cvxprivacy.solvers import sparse_rows
 from cvxprivacy.solvers.watch import Watch
 from tests import referee
@@ -40,8 +41,8 @@ def test_on_a_line_it_is_the_geometric_mechanism_remapped():
     source = cpv.DiscreteSource.identical(np.ones(n) / n)
     problem = cpv.MinimumDistortion(source, d, [cpv.LocalPrivacy(epsilon, metric=d)])
     solution = problem.solve()
-    noise = cpv.mechanisms.truncated_geometric(n, epsilon)
-    best = cpv.mechanisms.remap(noise, source, d).matrix
+    noise = mechanisms.truncated_geometric(n, epsilon)
+    best = mechanisms.remap(noise, source, d).matrix
     cost = float((source.p_x[:, None] * best * d.matrix).sum())
     assert solution.lower - 1e-9 <= cost <= solution.upper + 1e-5
 

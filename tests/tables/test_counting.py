@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import cvxprivacy as cpv
+from cvxprivacy.tables import Bins, TableSchema
 from cvxprivacy.tables.bins import bins_of
 from tests.engines import (
     ASKED,
@@ -85,7 +86,7 @@ def by_hand(columns: dict, asked: dict, edges: dict) -> tuple[list, np.ndarray, 
             return (0, value), value
         place = bisect.bisect_right(edges[name], value)
         inside = 0 < place < len(edges[name])
-        return (0, place), cpv.Bins(tuple(edges[name])).labels[place - 1] if inside else NAN
+        return (0, place), Bins(tuple(edges[name])).labels[place - 1] if inside else NAN
 
     def letter(i, group):
         letters = [rows[i][n][1] for n in group]
@@ -198,7 +199,7 @@ def test_the_edges_of_a_decimal_width_are_decimals(width):
     edges = [float(k * Decimal(width)) for k in range(-12, 31)]
     columns = {"w": ("int", list(range(42))), "x": ("float", edges[:-1])}
     outcome = from_table(made("polars", columns), sensitive="w", key="x", bins={"x": float(width)})
-    assert outcome.x == cpv.Bins(tuple(edges)).labels
+    assert outcome.x == Bins(tuple(edges)).labels
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -279,11 +280,11 @@ def test_what_makes_no_law_is_refused(kind, x, asked, text):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "schema",
-    [{"key": ("elsewhere",)}, {"key": ("note",), "bins": {"note": cpv.Bins((0, 9))}}],
+    [{"key": ("elsewhere",)}, {"key": ("note",), "bins": {"note": Bins((0, 9))}}],
     ids=["column", "type"],
 )
 def test_a_table_of_other_columns_or_types_is_refused(kind, schema):
-    schema = cpv.TableSchema(sensitive=("ill",), **schema)
+    schema = TableSchema(sensitive=("ill",), **schema)
     with pytest.raises(cpv.InputError, match=schema.key[0]):
         cpv.DiscreteSource.from_schema(made(kind, people()), schema)
 

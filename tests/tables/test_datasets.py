@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy.errors import MissingPackageError
 from cvxprivacy.tables import datasets
 from tests.public_tables import real_folder
 
@@ -237,7 +238,7 @@ def test_an_r_file_becomes_its_table(tmp_path):
 
 def test_without_the_reader_of_r_files_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "rdata", None)
-    with pytest.raises(cpv.MissingPackageError, match=r"cvxprivacy\[datasets\]"):
+    with pytest.raises(MissingPackageError, match=r"cvxprivacy\[datasets\]"):
         datasets._rda(b"")
 
 

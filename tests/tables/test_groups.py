@@ -12,6 +12,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 import cvxprivacy as cpv
+from cvxprivacy.errors import UnknownValueError
+from cvxprivacy.results.recount import recount
+from cvxprivacy.tables import Bins, Groups, TableSchema
 from cvxprivacy.tables.groups import Ungrouped
 from cvxprivacy_verifier.statement import stated
 from tests.engines import INF, KINDS, MEMORY, collected, column, converted, made, pd, people
@@ -57,26 +60,26 @@ def source_of(frame, groups=None, **more):
 
 
 def test_groups_by_hand():
-    groups = cpv.Groups({"b": "late", "a": "early", 3.0: "late"})
+    groups = Groups({"b": "late", "a": "early", 3.0: "late"})
     assert groups.labels == ["late", "early"]  # in the order in which they are stated
     assert groups.named(["a", 3, "3", None, "z"]) == ["early", "late", "late", None, Ungrouped("z")]
-    assert cpv.Groups.from_list(json.loads(json.dumps(groups.to_list()))) == groups
+    assert Groups.from_list(json.loads(json.dumps(groups.to_list()))) == groups
 
 
 def test_the_most_frequent_values_are_kept_and_the_first_of_equals():
     counts = {name: TOWNS.count(name) for name in sorted(set(TOWNS))} | {None: 99}
-    two = cpv.Groups.most_frequent(counts, 2)
+    two = Groups.most_frequent(counts, 2)
     assert two.labels == ["Bern", "Rome", "other"]  # Bern before Oslo, both with 3
     assert two.named(["Oslo", "Rome", None, "never seen"]) == ["other", "Rome", None, "other"]
-    every = cpv.Groups.most_frequent(counts, 5)
+    every = Groups.most_frequent(counts, 5)
     assert (every.rest, every.of("Paris")) == (None, Ungrouped("Paris"))
-    assert cpv.Groups.from_list(two.to_list()) == two
+    assert Groups.from_list(two.to_list()) == two
 
 
 def test_a_value_that_is_called_other_stays_apart_from_the_rest():
-    kept = cpv.Groups.most_frequent({"a": 1, "b": 1, "other": 5}, 1)
+    kept = Groups.most_frequent({"a": 1, "b": 1, "other": 5}, 1)
     assert kept.named(["other", "a", "b"]) == ["other", "other[2]", "other[2]"]
-    left = cpv.Groups.most_frequent({"a": 5, "b": 1, "other": 1}, 1)
+    left = Groups.most_frequent({"a": 5, "b": 1, "other": 1}, 1)
     assert left.named(["a", "b", "other"]) == ["a", "other", "other"]
 
 
@@ -122,7 +125,7 @@ def test_an_unknown_value_is_refused_by_name_and_an_unknown_town_is_another(kind
     other.loc[7, "town"] = "Atlantis"
     assert column(same.apply(converted(kind, other), seed=1), "town")[7] == "other"
     other.loc[5, "school"] = "school"  # what a group is called is no value
-    with pytest.raises(cpv.UnknownValueError, match="'school'") as caught:
+    with pytest.raises(UnknownValueError, match="'school'") as caught:
         collected(same.apply(converted(kind, other), seed=1))
     assert caught.value.where == 5
     assert caught.value.value[0] == "school"
@@ -154,23 +157,23 @@ def test_what_makes_no_groups_is_refused_by_name():
 
 
 def test_a_schema_without_groups_is_written_as_before_and_read():
-    schema = cpv.TableSchema(("age",), bins={"age": cpv.Bins((0, 9))})
+    schema = TableSchema(("age",), bins={"age": Bins((0, 9))})
     data = schema.to_dict()
     assert "groups" not in data
-    assert cpv.TableSchema.from_dict(data) == schema
+    assert TableSchema.from_dict(data) == schema
     grouped = source_of(FRAME).schema
-    assert cpv.TableSchema.from_dict(json.loads(json.dumps(grouped.to_dict()))) == grouped
+    assert TableSchema.from_dict(json.loads(json.dumps(grouped.to_dict()))) == grouped
 
 
 def test_a_proof_is_tied_to_its_recoded_table():
     source = source_of(FRAME)
     solution = cpv.PrivacyDistortion(source, cpv.hamming(source.x), budget=0.2).solve()
     document = solution.certificate.document()
-    assert cpv.recount(document, FRAME) == []
+    assert recount(document, FRAME) == []
     moved = FRAME.replace({"school": {"9th": "10th"}})  # of one group
-    assert cpv.recount(document, moved) == []
-    assert cpv.recount(document, FRAME.replace({"school": {"9th": "BSc"}})) != []
-    (text,) = cpv.recount(document, FRAME.replace({"school": {"9th": "8th"}}))
+    assert recount(document, moved) == []
+    assert recount(document, FRAME.replace({"school": {"9th": "BSc"}})) != []
+    (text,) = recount(document, FRAME.replace({"school": {"9th": "8th"}}))
     assert "'8th'" in text
 
 
@@ -178,7 +181,7 @@ def test_a_proof_is_tied_to_its_recoded_table():
 
 
 def quantiles(counts, number):
-    return cpv.Bins.of_quantiles(counts, number, exact=True).edges
+    return Bins.of_quantiles(counts, number, exact=True).edges
 
 
 def test_quantiles_by_hand():
@@ -214,7 +217,7 @@ def test_quantiles_are_equal_but_for_ties(outcome, number):
 @given(SPREAD, st.integers(2, 20), st.sampled_from([1e-5, 0.01, 1.0, 137.0]))
 def test_edges_that_are_published_are_round_and_near_their_quantiles(outcome, number, unit):
     counts = {v * unit: n for v, n in sorted(outcome.items())}
-    edges = cpv.Bins.of_quantiles(counts, number).edges[1:-1]
+    edges = Bins.of_quantiles(counts, number).edges[1:-1]
     values, total = list(counts), sum(counts.values())
     inside = np.cumsum(list(counts.values()))[:-1]
     assert len(edges) == len(set(edges)) <= number - 1
@@ -237,7 +240,7 @@ def test_a_band_has_no_record_s_value_for_an_edge():
     for number in (4, 6, 10):
         exact = quantiles(counts, number)[1:-1]
         assert set(exact) <= set(counts)
-        edges = cpv.Bins.of_quantiles(counts, number).edges[1:-1]
+        edges = Bins.of_quantiles(counts, number).edges[1:-1]
         assert len(edges) == number - 1
         assert not set(edges) & set(counts)
         assert all(len(f"{edge:g}".strip("0")) <= 3 for edge in edges)
@@ -292,6 +295,6 @@ def test_a_malformed_record_of_groups_is_a_difference_and_no_crash(groups):
     document["table"]["groups"] = groups
     assert any("table" in line for line in stated(document))
     try:
-        assert cpv.recount(document, FRAME) != []
+        assert recount(document, FRAME) != []
     except cpv.InputError as error:
         assert error.argument == "table"  # noqa: PT017

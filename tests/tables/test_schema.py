@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.tables import engines
+from cvxprivacy.tables import Bins, TableSchema, engines
 from tests.engines import INF, MEMORY, NAN, made, nw, pa, pd
 
 FRAME = pd.DataFrame(
@@ -136,14 +136,14 @@ def test_too_many_cells_are_refused_with_the_widest_column(monkeypatch):
 
 
 def test_bins_of_text_are_refused_where_they_are_used():
-    schema = cpv.TableSchema(key=("age",), bins={"age": cpv.Bins((0, 20, INF))})
+    schema = TableSchema(key=("age",), bins={"age": Bins((0, 20, INF))})
     one = cpv.Channel([[1.0]], inputs=["[0, 20)"], outputs=["x"], schema=schema)
     with pytest.raises(cpv.InputError, match="column 'age' has 'old', which no bin can hold"):
         one.apply(pd.DataFrame({"age": [3, "old"]}), seed=1)
     for edges in ((3,), (2, 1), (0, math.nan, 2), (0, INF, 2), tuple(range(1_002))):
         with pytest.raises(cpv.InputError, match="^bins"):
-            cpv.Bins(edges)
-    assert cpv.Bins((-INF, 0, 10, INF)).middles == [0, 5, 10]
+            Bins(edges)
+    assert Bins((-INF, 0, 10, INF)).middles == [0, 5, 10]
     with pytest.raises(cpv.InputError, match=r"^bins\[age\]: a width of 0.001 makes"):
         from_table(**ROLES | {"bins": {"age": 0.001}})
 
@@ -168,8 +168,8 @@ def test_records_are_numbered_by_the_letters_that_they_have(kind):
         codes, values = engines.coded(frame[name])
         assert [values[code] for code in codes] == engines.python_values(frame[name])
         assert codes.dtype == np.int64
-    bins = {"n": cpv.Bins((0, 2.5, INF))}
-    schema = cpv.TableSchema(key=("n", "t", "c", "d"), bins=bins)
+    bins = {"n": Bins((0, 2.5, INF))}
+    schema = TableSchema(key=("n", "t", "c", "d"), bins=bins)
     for names in (("n",), ("t", "n"), ("n", "t", "c", "d")):
         codes, letters = schema.coded(frame, names)
         assert [letters[code] for code in codes] == schema.letters(frame, names)

@@ -1,7 +1,7 @@
 """Criteria of released groups that are decided on counts, and that no program states.
 
-They recode tables, as :func:`cvxprivacy.full_domain` does, and are judged by
-:func:`cvxprivacy.audit`.
+They recode tables, as :func:`cvxprivacy_sdc.full_domain` does, and are judged by
+:func:`cvxprivacy_sdc.audit`.
 """
 
 from __future__ import annotations

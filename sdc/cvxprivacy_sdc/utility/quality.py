@@ -117,9 +117,10 @@ class Quality(FrozenFields):
 
     >>> import pandas as pd
     >>> import cvxprivacy as cpv
+    >>> from cvxprivacy.tables import TableSchema
     >>> import cvxprivacy_sdc as sdc
     >>> people = pd.DataFrame({"ill": list("yyyynnnn") * 20, "smokes": list("yyynnnny") * 20})
-    >>> schema = cpv.TableSchema(key=("smokes",), sensitive=("ill",))
+    >>> schema = TableSchema(key=("smokes",), sensitive=("ill",))
     >>> asked = cpv.Channel([[0.9, 0.1], [0.1, 0.9]], inputs="yn", outputs="yn", schema=schema)
     >>> after = sdc.quality(people, asked.apply(people, seed=1), asked)
     >>> after, after.summary["correlation"]["worst"]
@@ -278,10 +279,11 @@ def quality(
 
     >>> import pandas as pd
     >>> import cvxprivacy as cpv
+    >>> from cvxprivacy.tables import TableSchema
     >>> import cvxprivacy_sdc as sdc
     >>> people = pd.DataFrame({"smokes": ["yes"] * 40 + ["no"] * 60})
     >>> asked = cpv.Channel([[0.9, 0.1], [0.1, 0.9]], inputs=["yes", "no"], outputs=["yes", "no"],
-    ...                     schema=cpv.TableSchema(key=("smokes",)))
+    ...                     schema=TableSchema(key=("smokes",)))
     >>> after = sdc.quality(people, asked.apply(people, seed=5), asked)
     >>> figure = after.figures[1]
     >>> figure.name, figure.before, figure.released

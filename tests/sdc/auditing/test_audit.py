@@ -18,6 +18,7 @@ import cvxprivacy_sdc as sdc
 from cvxprivacy.criteria.counts import disclosure, entropy_diversity, leaked
 from cvxprivacy.leakage import EarthMover
 from cvxprivacy.model.information import miller_madow, mutual_information
+from cvxprivacy.tables import TableSchema
 from cvxprivacy_sdc.auditing import measures
 from cvxprivacy_sdc.risk import individual_risk
 from tests.engines import KINDS, LAZY, collected, column, converted, duckdb, pa
@@ -652,7 +653,7 @@ def test_the_json_document(tmp_path):
     assert document["criteria"][0]["places"] == result.verdicts[0].broken.tolist()
     assert document["information"]["after"]["upper"] == result.after.upper
     assert document["information"]["before"]["corrected"] == result.before.corrected
-    assert cpv.TableSchema.from_dict(document["released"]).key == ("age", "sex")
+    assert TableSchema.from_dict(document["released"]).key == ("age", "sex")
     for i, letter in enumerate(document["letters"]):
         assert tuple(letter["letter"]) == result.letters[i]
         assert letter["counts"] == result.released.joint[:, i].tolist()

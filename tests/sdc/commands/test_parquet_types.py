@@ -11,6 +11,7 @@ from decimal import Decimal
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy.tables import TableSchema
 from cvxprivacy_sdc.formats.parquet import ParquetTable
 from tests.sdc.commands.runner import report, say
 
@@ -230,7 +231,7 @@ def test_a_disk_that_is_full_is_told_though_a_row_group_is_written_behind(tmp_pa
     table = pa.table({"x": ["a", "b"] * 500, "n": list(range(1000))})
     pq.write_table(table, tmp_path / "t.parquet", row_group_size=200)
     channel = cpv.Channel(
-        [[0.9, 0.1], [0.2, 0.8]], inputs="ab", outputs="ab", schema=cpv.TableSchema(key=("x",))
+        [[0.9, 0.1], [0.2, 0.8]], inputs="ab", outputs="ab", schema=TableSchema(key=("x",))
     )
     path, fine = tmp_path / "t.parquet", io.BytesIO()
     assert ParquetTable(path).release(channel, fine, ["x"], seed=1)["records"] == 1000

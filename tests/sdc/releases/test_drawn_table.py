@@ -14,6 +14,7 @@ import pytest
 
 import cvxprivacy as cpv
 import cvxprivacy_sdc as sdc
+from cvxprivacy.tables import Bins, TableSchema
 from cvxprivacy_sdc.releases.drawn_table import DrawnTable
 from cvxprivacy_sdc.utility.changes import changes
 from cvxprivacy_sdc.whole_counts.tally import drawn_counts
@@ -291,7 +292,7 @@ def test_another_table_is_refused():
 
 
 def test_changes_are_in_the_columns_own_units():
-    schema = cpv.TableSchema(key=("age", "sex"), bins={"age": cpv.Bins((20, 30, 40, 60))})
+    schema = TableSchema(key=("age", "sex"), bins={"age": Bins((20, 30, 40, 60))})
     x = [("[20, 30)", "f"), ("[30, 40)", "m")]
     outputs = [*x, ("[40, 60)", "f"), (None, "m")]
     joint = np.array([[6, 1, 2, 0], [0, 5, 0, 6]])

@@ -9,12 +9,13 @@ import cvxprivacy as cpv
 import cvxprivacy_sdc as sdc
 from cvxprivacy.criteria.counts import Counts
 from cvxprivacy.programs.alphabet import Alphabet
+from cvxprivacy.tables import Bins, TableSchema
 from cvxprivacy_sdc.releases.merging import merging
 from cvxprivacy_sdc.whole_counts.nearness import steps_apart
 from cvxprivacy_sdc.whole_counts.tally import DrawnCounts
 
-BANDS = cpv.Bins(tuple(range(20, 90, 10)))
-SCHEMA = cpv.TableSchema(key=("age", "sex"), sensitive=("ill",), bins={"age": BANDS})
+BANDS = Bins(tuple(range(20, 90, 10)))
+SCHEMA = TableSchema(key=("age", "sex"), sensitive=("ill",), bins={"age": BANDS})
 CELLS = [(band, sex) for band in BANDS.labels for sex in "fm"]
 OLDEST, YOUNGEST = ("[70, 80)", "m"), ("[20, 30)", "f")
 
@@ -51,7 +52,7 @@ def test_of_equal_cost_the_nearest_band_is_taken():
 
 def test_without_an_order_the_largest_group_is_taken():
     sizes = {**dict.fromkeys(CELLS, 100), OLDEST: 3, ("[30, 40)", "m"): 300}
-    plain = cpv.TableSchema(key=("age", "sex"), sensitive=("ill",))
+    plain = TableSchema(key=("age", "sex"), sensitive=("ill",))
     (move,) = merged(drawn_as_it_was(sizes, {OLDEST}), [cpv.TCloseness(0.2)], plain).moves
     assert move == (OLDEST, ("[30, 40)", "m"), 6)
 

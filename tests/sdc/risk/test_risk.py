@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import cvxprivacy as cpv
+from cvxprivacy.errors import MissingPackageError
 from cvxprivacy_sdc.risk import (
     distance_linkage,
     estimated_leakage,
@@ -135,7 +136,7 @@ def test_steps_of_probabilistic_linkage_increase():
 
 def test_the_extra_of_probabilistic_linkage_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "splink", None)
-    with pytest.raises(cpv.MissingPackageError, match=r"cvxprivacy\[linkage\]"):
+    with pytest.raises(MissingPackageError, match=r"cvxprivacy\[linkage\]"):
         probabilistic_linkage([[1.0]], [[1.0]])
 
 

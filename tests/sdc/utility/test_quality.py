@@ -13,6 +13,7 @@ from scipy.stats import norm
 
 import cvxprivacy as cpv
 import cvxprivacy_sdc as sdc
+from cvxprivacy.tables import Bins, TableSchema
 from cvxprivacy.typing import CountedChannel
 from cvxprivacy_sdc.utility.quality import KINDS, _statistics, _Tables
 from tests.engines import KINDS as ENGINES, converted
@@ -36,7 +37,7 @@ def people(records=240, seed=3):
 def channel(matrix=None, **options):
     """Return a channel of age and sex; by default one that draws them apart."""
     letters = list(itertools.product(AGES, "fm"))
-    schema = cpv.TableSchema(key=("age", "sex"), sensitive=("ill", "debts"))
+    schema = TableSchema(key=("age", "sex"), sensitive=("ill", "debts"))
     matrix = np.kron(SKEWED, TURNED) if matrix is None else matrix
     how = {"inputs": letters, "outputs": letters, "schema": schema}
     return cpv.Channel(matrix, **{**how, **options})
@@ -57,7 +58,7 @@ def by_name(frame, column="corrected"):
 def test_all_draws_of_a_small_table_together_are_unbiased():
     """Over all 2⁴ releases, each by its probability: means, standard errors and squared errors."""
     table = pd.DataFrame({"w": list("abba"), "x": list("uvvv")})
-    schema = cpv.TableSchema(key=("x",), sensitive=("w",))
+    schema = TableSchema(key=("x",), sensitive=("w",))
     of = cpv.Channel(TURNED, inputs="uv", outputs="uv", schema=schema)
     values = []
     for letters in itertools.product("uv", repeat=4):
@@ -101,7 +102,7 @@ def test_figures_are_those_of_other_libraries():
 
 def test_margins_are_corrected_as_the_channel_estimates():
     table, k = people(), SKEWED
-    schema = cpv.TableSchema(key=("age",), sensitive=("ill",))
+    schema = TableSchema(key=("age",), sensitive=("ill",))
     of = cpv.Channel(k, inputs=AGES, outputs=AGES, schema=schema)
     released = of.apply(table, seed=1)
     figures = sdc.quality(table, released, of).to_frame()
@@ -134,7 +135,7 @@ def test_an_influence_is_the_derivative_by_one_more_record():
 def test_values_without_a_number_are_indicators():
     table = people().assign(sex=lambda t: np.where(t["age"] == 60, "d", t["sex"]))
     letters = ["d", "f", "m"]
-    schema = cpv.TableSchema(key=("sex",), sensitive=("ill",))
+    schema = TableSchema(key=("sex",), sensitive=("ill",))
     of = cpv.Channel(SKEWED, inputs=letters, outputs=letters, schema=schema)
     figures = framed(table, of)
     assert set(figures["kind"]) == {"one-way", "two-way", "regression"}
@@ -146,9 +147,9 @@ def test_values_without_a_number_are_indicators():
     numbers = table["sex"].map({"d": 0, "f": 5, "m": 1})
     expected = np.corrcoef(table["ill"] == "yes", numbers)[0, 1]
     assert scored["ill = yes ~ sex"] == pytest.approx(expected)
-    bins = {"age": cpv.Bins((0.0, 30.0, 50.0, np.inf))}
+    bins = {"age": Bins((0.0, 30.0, 50.0, np.inf))}
     names = list(bins["age"].labels)
-    schema = cpv.TableSchema(key=("age",), sensitive=("ill",), bins=bins)
+    schema = TableSchema(key=("age",), sensitive=("ill",), bins=bins)
     cut = framed(table, cpv.Channel(SKEWED, inputs=names, outputs=names, schema=schema))
     middles = table["age"].map({20: 15, 40: 40, 60: 50})
     expected = np.corrcoef(table["ill"] == "yes", middles)[0, 1]
@@ -188,7 +189,7 @@ def test_what_is_not_determined_is_not_corrected():
 def test_whole_counts_scatter_as_permutations_of_a_cell_do(encoder):
     """All orders in which the records of a cell are dealt their letters, each as likely."""
     table = pd.DataFrame({"w": list("aabbb"), "x": list("uuuvv")})
-    schema = cpv.TableSchema(key=("x",), sensitive=("w",))
+    schema = TableSchema(key=("x",), sensitive=("w",))
     inputs, counts = ["u", "v"], [[2, 1], [0, 2]]
     if encoder == "wx":
         inputs, counts = [("a", "u"), ("b", "u"), ("b", "v")], [[1, 1], [1, 0], [0, 2]]
@@ -209,7 +210,7 @@ def test_whole_counts_scatter_as_permutations_of_a_cell_do(encoder):
 
 def test_a_channel_that_sees_the_confidential_value_is_inverted_for_each():
     table = pd.DataFrame({"w": list("aaabbb"), "x": list("uuvuvv")})
-    schema = cpv.TableSchema(key=("x",), sensitive=("w",))
+    schema = TableSchema(key=("x",), sensitive=("w",))
     inputs = list(itertools.product("ab", "uv"))
     matrix = np.concatenate([TURNED, [[0.6, 0.4], [0.1, 0.9]]])
     of = cpv.Channel(matrix, inputs=inputs, outputs="uv", schema=schema, encoder="wx")
@@ -223,7 +224,7 @@ def test_a_channel_that_sees_the_confidential_value_is_inverted_for_each():
 
 def test_side_information_that_is_seen_stays_with_its_records():
     table = pd.DataFrame({"w": list("abab"), "x": list("uuvv"), "z": list("kkll")})
-    schema = cpv.TableSchema(key=("x",), sensitive=("w",), side=("z",))
+    schema = TableSchema(key=("x",), sensitive=("w",), side=("z",))
     inputs = list(itertools.product("uv", "kl"))
     matrix = np.array([TURNED[0], [0.6, 0.4], [0.1, 0.9], TURNED[1]])
     of = cpv.Channel(matrix, inputs=inputs, outputs="uv", schema=schema, encoder="xz")
@@ -271,7 +272,7 @@ def test_pram_changes_as_many_records_or_there_is_none():
     result = sdc.quality(table, table, same)
     assert result.changed == 0
     assert {(f.error, f.pram_error, f.pram_standard_error) for f in result.figures} == {(0, 0, 0)}
-    lone = cpv.TableSchema(key=("age",))
+    lone = TableSchema(key=("age",))
     of = cpv.Channel(SKEWED, inputs=AGES, outputs=AGES, schema=lone)
     assert sdc.quality(table, of.apply(table, seed=1), of).information is None
 
@@ -293,7 +294,7 @@ def test_tables_are_counted_by_their_engine(kind):
 
 def test_a_table_that_the_channel_never_makes_is_refused():
     people = pd.DataFrame({"k": list("aabb"), "w": list("yynn")})
-    schema = cpv.TableSchema(key=("k",), sensitive=("w",))
+    schema = TableSchema(key=("k",), sensitive=("w",))
     channel = cpv.Channel(np.eye(2), inputs="ab", outputs="ab", schema=schema)
     other = people.assign(k=list("abbb"))  # the identity makes no b of those who are y
     refusal("released", sdc.quality, people, other, channel)
@@ -307,7 +308,7 @@ def test_a_table_that_the_channel_never_makes_is_refused():
 def test_what_the_original_has_not_is_not_blamed_on_the_channel():
     """Of two equal columns there is no regression."""
     twice = pd.DataFrame({"k": list("abab") * 9, "l": list("abab") * 9, "w": list("yyny") * 9})
-    schema = cpv.TableSchema(key=("k", "l"), sensitive=("w",))
+    schema = TableSchema(key=("k", "l"), sensitive=("w",))
     letters = [("a", "a"), ("b", "b")]
     flips = [[0.9, 0.1], [0.1, 0.9]]
     channel = cpv.Channel(flips, inputs=letters, outputs=letters, schema=schema)
@@ -389,7 +390,7 @@ def test_pram_that_is_drawn_is_off_as_it_is_computed_to_be():
     pram = masking.PRAM(0.9, invariant=True).fit(table[["sex", "race"]])
     matrices = [one.matrix for one in pram.channels_]
     letters = list(itertools.product(*(one.inputs for one in pram.channels_)))
-    schema = cpv.TableSchema(key=("sex", "race"), sensitive=("income",))
+    schema = TableSchema(key=("sex", "race"), sensitive=("income",))
     of = cpv.Channel(np.kron(*matrices), inputs=letters, outputs=letters, schema=schema)
     runs = []
     for run in range(200):

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy.tables import TableSchema
 from cvxprivacy_sdc.whole_counts.nearness import orders_of, steps_apart
 from tests.tables import test_periods as periods
 
@@ -55,7 +56,7 @@ def test_dates_have_an_order_and_text_has_none():
     schema, levels = counted(["born", "grade", "work", "sex"])
     assert [*orders_of(schema, levels)] == ["born", "grade"]
     days = [date(2026, 1, day) for day in (1, 2, 3)]
-    away = steps_apart(days, days, cpv.TableSchema(key=("day",)), {"day": days})
+    away = steps_apart(days, days, TableSchema(key=("day",)), {"day": days})
     assert away.tolist() == [[0, 0.5, 1], [0.5, 0, 0.5], [1, 0.5, 0]]
 
 
@@ -63,7 +64,7 @@ def test_letters_that_no_table_had():
     """A number between levels, or a column of one value, is as far as any other."""
     schema, levels = counted("age")
     assert steps_apart([23], [30.5, 37], schema, levels).tolist() == [[1, pytest.approx(1 / 3)]]
-    one = steps_apart(["a"], ["a", "b"], cpv.TableSchema(key=("only",)), {"only": ["a"]})
+    one = steps_apart(["a"], ["a", "b"], TableSchema(key=("only",)), {"only": ["a"]})
     assert np.array_equal(one, [[0, 1]])
 
 
