@@ -97,7 +97,7 @@ def recounted(
     if report["asked"]["distortion"] == {"kind": "hamming"}:
         outcome.compare("distortion", drawn["distortion"], float(counts.moved / counts.total))
     if (table := report.get("informed", {}).get("table")) is not None:
-        both = _value(counts.information(_X).plus(counts.information(given=(_X,))), units)
+        both = _value(counts.information(_X).plus(counts.information(condition=(_X,))), units)
         outcome.compare("I(W; X, X̂) of the table", table["after"], both)
     outcome.lines.append(
         f"{counts.records:,} records, {counts.changed:,} of them changed; {len(sizes):,} groups of "
@@ -174,10 +174,10 @@ class _Counts:
             sums[tuple(cell[axis] for axis in axes)] += mass
         return sums
 
-    def information(self, axis: int = _Y, given: tuple[int, ...] = ()) -> _Sum:
+    def information(self, axis: int = _Y, condition: tuple[int, ...] = ()) -> _Sum:
         """Return what one axis tells about W, in nats, given others."""
         joint, rows, columns, both = (
-            self.by(*axes, *given) for axes in ((_W, axis), (_W,), (axis,), ())
+            self.by(*axes, *condition) for axes in ((_W, axis), (_W,), (axis,), ())
         )
         logs = []
         for (w, v, *z), n in joint.items():
@@ -426,8 +426,8 @@ def _margins(
         of_records = asked["distortion"] == {"kind": "hamming"}
         return {None: [_Sum(counts.moved / counts.total - most)]} if of_records else None
     if kind == "ConditionalLeakageCap":
-        observed = "w" in asked["encoder"]
-        return {None: [information.plus(counts.information(given=(_X,)))]} if observed else None
+        informed = "w" in asked["encoder"]
+        return {None: [information.plus(counts.information(condition=(_X,)))]} if informed else None
     if kind == "KAnonymity":
         return {y: [_Sum(number - size)] for y, size in counts.sizes.items()}
     if kind == "RecordEntropy":
@@ -488,10 +488,10 @@ def _diversity(law: Law, least: Fraction) -> list[_Sum]:
 
 
 def _of_records(
-    counts: _Counts, least: Fraction, observed: tuple[int, ...]
+    counts: _Counts, least: Fraction, axes: tuple[int, ...]
 ) -> dict[Any, list[_Sum]]:
     """Return log k − H(record | x̂): any of the N_s records of s may be each of the n_s."""
-    letters, full, sizes = counts.by(_Y, *observed), counts.by(*observed), counts.by(_Y)
+    letters, full, sizes = counts.by(_Y, *axes), counts.by(*axes), counts.by(_Y)
     sums = {y: _Sum(logs=[(Fraction(1), least)]) for (y,) in sizes}
     for (y, *s), n in letters.items():
         ratio = Fraction(n, sizes[y,] * full[tuple(s)])
