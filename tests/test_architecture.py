@@ -19,57 +19,6 @@ PACKAGE = ROOT / "cvxprivacy"
 FOLDERS = {"cvxprivacy": ROOT, "cvxprivacy_sdc": ROOT / "sdc"}  # each with its package inside
 VERIFIER = ROOT / "verifier" / "cvxprivacy_verifier"
 
-# A room imports only from those above it in its list, for type checkers too; those of
-# cvxprivacy_sdc from all of cvxprivacy, which knows nothing of them.
-ROOMS = [
-    "errors",
-    "extras",
-    "highs",
-    "text",
-    "style",
-    "frozen",
-    "exact",
-    "additive",
-    "validation",
-    "files",
-    "study",
-    "tables",
-    "model",
-    "leakage",
-    "programs",
-    "certificates",
-    "criteria",
-    "solvers",
-    "release",
-    "results",
-    "mechanisms",
-    "formulations",
-    "frontiers",
-    "typing",
-    "plotting",
-    "reference",
-]
-SDC_ROOMS = [
-    "errors",
-    "recount",
-    "partitions",
-    "loss",
-    "masking",
-    "risk",
-    "auditing",
-    "recoding",
-    "copied",
-    "utility",
-    "whole_counts",
-    "releases",
-    "formats",
-    "statements",
-    "dossier",
-    "commands",
-    "__main__",
-]
-FLOORS = [f"cvxprivacy.{room}" for room in ROOMS] + [f"cvxprivacy_sdc.{room}" for room in SDC_ROOMS]
-
 
 @cache
 def tree_of(path: Path) -> ast.Module:
@@ -104,12 +53,42 @@ def dotted(path: Path) -> str:
 MODULES = {dotted(path) for path in modules()}
 
 
-def test_a_room_imports_only_from_those_above_it_and_none_in_a_circle():
-    graph = {dotted(path): imports_of(path) & MODULES for path in modules()}
-    room = {name: FLOORS.index(".".join(name.split(".")[:2])) for name in graph}
-    upwards = [(of, name) for of, names in graph.items() for name in names if room[name] > room[of]]
-    assert not upwards
-    list(TopologicalSorter(graph).static_order())  # raises CycleError, which names the circle
+def graph() -> dict[str, set[str]]:
+    """Return the modules that each module imports."""
+    return {dotted(path): imports_of(path) & MODULES for path in modules()}
+
+
+def drawing() -> list[str]:
+    """Return the rooms of both packages, a floor a line: each imports from lines below it alone."""
+    rooms: dict[str, set[str]] = {}
+    for name, imported in graph().items():
+        room = ".".join(name.split(".")[:2])
+        rooms.setdefault(room, set()).update(".".join(each.split(".")[:2]) for each in imported)
+    floors: dict[str, int] = {}
+    below = {room: imported - {room} for room, imported in rooms.items()}
+    for room in TopologicalSorter(
+        below
+    ).static_order():  # raises CycleError, which names the circle
+        floors[room] = 1 + max((floors[each] for each in below[room]), default=-1)
+    lines = []
+    for package in sorted({room.split(".")[0] for room in floors}, reverse=True):
+        heights: dict[int, list[str]] = {}
+        for room, height in sorted(floors.items()):
+            if room.startswith(f"{package}.") and not room.endswith("__main__"):
+                heights.setdefault(height, []).append(room.split(".")[1])
+        lines += [package, *(f"  {', '.join(heights[h])}" for h in sorted(heights, reverse=True))]
+    return lines
+
+
+def test_imports_go_down_and_never_in_a_circle():
+    list(TopologicalSorter(graph()).static_order())  # raises CycleError, which names the circle
+    page = (ROOT / "docs" / "reference" / "design.md").read_text(encoding="utf-8")
+    assert "\n".join(drawing()) + "\n```" in page, "\n".join(drawing())
+
+
+def test_cvxprivacy_knows_nothing_of_cvxprivacy_sdc():
+    for path in modules("cvxprivacy"):
+        assert not any(name.split(".")[0] == "cvxprivacy_sdc" for name in imports_of(path)), path
 
 
 def test_the_verifier_needs_only_the_standard_library_and_flint():

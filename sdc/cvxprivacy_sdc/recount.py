@@ -487,9 +487,7 @@ def _diversity(law: Law, least: Fraction) -> list[_Sum]:
     return [_Sum(logs=[(Fraction(1), least), *((p, p) for p, _ in law if p)])]
 
 
-def _of_records(
-    counts: _Counts, least: Fraction, axes: tuple[int, ...]
-) -> dict[Any, list[_Sum]]:
+def _of_records(counts: _Counts, least: Fraction, axes: tuple[int, ...]) -> dict[Any, list[_Sum]]:
     """Return log k − H(record | x̂): any of the N_s records of s may be each of the n_s."""
     letters, full, sizes = counts.by(_Y, *axes), counts.by(*axes), counts.by(_Y)
     sums = {y: _Sum(logs=[(Fraction(1), least)]) for (y,) in sizes}
