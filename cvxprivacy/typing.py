@@ -26,8 +26,7 @@ from cvxprivacy.certificates.certificate import Certificate
 from cvxprivacy.formulations.problem import Formulation
 from cvxprivacy.frontiers.sweep import Sweep
 from cvxprivacy.programs.alphabet import Alphabet
-from cvxprivacy.programs.expression import Constraint, Expression
-from cvxprivacy.programs.quantity import Quantity
+from cvxprivacy.programs.expression import Constraint, Expression, Quantity
 from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds, Rule
 from cvxprivacy.release.channel import CountedChannel, MergedChannel
 from cvxprivacy.release.estimation import Estimate

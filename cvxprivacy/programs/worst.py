@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cvxprivacy.frozen import FrozenDict
-from cvxprivacy.programs.expression import Constraint, Expression
-from cvxprivacy.programs.quantity import Quantity
+from cvxprivacy.programs.expression import Constraint, Expression, Quantity
 
 __all__ = ["Worst", "each_part", "first_part", "indexed", "parts_of"]
 
