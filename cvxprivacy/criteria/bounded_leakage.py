@@ -117,7 +117,7 @@ class PerLetter(Criterion):
 
 def _laws(of: Notation, between: str) -> str:
     """Return the law of W as what is released tells it, and as it is."""
-    hidden = of.w.upper()
+    hidden = of.sensitive
     return rf"p_{{{hidden} \mid {of.observation}}}{between}p_{hidden}"
 
 
@@ -274,7 +274,7 @@ class PerfectPrivacy(Criterion):
         return table.leaked_by_letter(self.measure, Fraction(0))
 
     def stated(self, of: Notation) -> str:
-        return rf"I({of.w.upper()}; {of.held}) = 0"
+        return rf"I({of.sensitive}; {of.held}) = 0"
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
         return independent(release, 0)
@@ -333,7 +333,7 @@ class LeakageCap(Criterion):
         return type(self)(value, self.leakage)
 
     def stated(self, of: Notation) -> str:
-        return rf"{self.measure.symbol}({of.w.upper()}; {of.held}) \le {tex(float(self.b))}"
+        return rf"{self.measure.symbol}({of.sensitive}; {of.held}) \le {tex(float(self.b))}"
 
     @property
     def measure(self) -> Leakage:
@@ -417,7 +417,7 @@ class ConditionalLeakageCap(Criterion):
         condition = f"X, {z}" if z else "X"
         if of.together:
             held, condition = of.held, "X"
-        return rf"I({of.w.upper()}; {held} \mid {condition}) \le {tex(float(self.c))}"
+        return rf"I({of.sensitive}; {held} \mid {condition}) \le {tex(float(self.c))}"
 
     @property
     def measure(self) -> Leakage:

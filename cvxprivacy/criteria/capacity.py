@@ -73,7 +73,7 @@ class CapacityCap(Criterion):
         return type(self)(value)
 
     def stated(self, of: Notation) -> str:
-        w = of.w.upper()
+        w = of.sensitive
         return rf"\max_{{\pi}} I_{{\pi}}({w}; {of.held}) \le {tex(float(self.b))}"
 
     @property

@@ -94,7 +94,7 @@ class LDiversity(Criterion):
         return "H(W) − log ℓ", entropy - math.log(self.l) * nat(units)
 
     def stated(self, of: Notation) -> str:
-        left = rf"H({of.w.upper()} \mid {of.observation})"
+        left = rf"H({of.sensitive} \mid {of.observation})"
         return rf"{left} \ge \log {tex(float(self.l))} \quad \forall\, {of.observation}"
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:

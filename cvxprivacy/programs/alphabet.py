@@ -270,12 +270,11 @@ class Alphabet(Frozen):
         for k, observer in enumerate(self.observers):
             atom, s = np.nonzero(observer.atoms & (at >= 0))
             letter[at[atom, s], k] = s
-        met = [observer.z or 0 for observer in self.observers]
-        chance = (of_x[x] if w is None else exact[w, x])[:, met]
+        chance = (of_x[x] if w is None else exact[w, x])[:, self._met_z]
         labels = [source.x[j] for j in x]
         if w is not None:
             labels = [(source.w[i], label) for i, label in zip(w, labels, strict=True)]
-        outputs = [(source.z or [])[z] for z in met]
+        outputs = [(source.z or [])[z] for z in self._met_z]
         number = np.where(self.law > 0, at, -1)
         return Earlier("wx" if sees_w else "x", labels, outputs, x, chance, letter, number)
 
@@ -341,14 +340,19 @@ class Alphabet(Frozen):
             return None
         strategies = np.zeros((letters**count, len(self.source.z or ())), dtype=np.int64)
         rules: Any = list(itertools.product(range(letters), repeat=count))
-        strategies[:, [observer.z or 0 for observer in self.observers]] = rules
+        strategies[:, self._met_z] = rules
         return strategies
+
+    @property
+    def _met_z(self) -> list[int]:
+        """The values of Z that have mass."""
+        return [observer.z or 0 for observer in self.observers]
 
     @property
     def met_strategies(self) -> np.ndarray:
         """What each output means for each z that has mass, shape (m, number of observers)."""
         assert self.strategies is not None
-        return self.strategies[:, np.array([observer.z or 0 for observer in self.observers])]
+        return self.strategies[:, self._met_z]
 
     def per_letter(self, matrix: Cost) -> Cost:
         """Return a cost (|X|, |X̂|) or (|W|, |X|, |X̂|) for the program's letters or atoms."""
@@ -445,12 +449,10 @@ class Alphabet(Frozen):
             weights = {view: self.scale * weight for view, weight in weights.items()}
             cost, radius = None if cost is None else self._under_law(cost), self.scale * radius
         if self.earlier_letter is not None:
-            name_of, atoms = self.earlier_letter.view, self.earlier_letter.atoms
-            views = {
-                name_of(k): view.restricted(atoms) for k, view in data.get("views", {}).items()
-            }
-            data |= {"views": views}
-            weights = {name_of(view): weight for view, weight in dict(weights).items()}
+            named, atoms = self.earlier_letter.view, self.earlier_letter.atoms
+            views = data.get("views", {})
+            data["views"] = {named(k): view.restricted(atoms) for k, view in views.items()}
+            weights = {named(view): weight for view, weight in weights.items()}
             cost = None if cost is None else np.where(atoms[:, :, None], dense(cost), 0.0)
         data |= {"cost_radius": radius, "origin": self.origin}
         return Expression(name, weights, cost, **data)
@@ -463,8 +465,7 @@ class Alphabet(Frozen):
         if table.strides[-1] == 0:  # the same for all outputs
             table = table[..., :1]
         if table.ndim == 2:
-            share = share.sum(axis=0)[None]
-            table = table[None]
+            share, table = share.sum(axis=0)[None], table[None]
         mean = sum(map(_rows_times, share, table))
         return exact_array(np.broadcast_to(mean, (self.n, self.m)))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,6 +33,15 @@ __all__ = ["CovarianceStatement", "boxes"]
 _HALF = r"\tfrac{1}{2}"
 _TRACE = r"\mathrm{tr}\,"
 _HALF_A_NAT = {"bits": r"\tfrac{\log_2 e}{2}", "nats": _HALF}
+
+
+class _View(NamedTuple):
+    """What is observed, S + BΣBᵀ: its size, its covariance before a release, whether B is I, S."""
+
+    size: int
+    reference: str
+    encoded: bool
+    noise: str
 
 
 @dataclass(frozen=True)
@@ -73,28 +82,15 @@ class CovarianceStatement:
         rows = [(multiplier(name), row.expression) for name, row in self.rows.items()]
         return [("", self.objective), *rows]
 
-    def _views(self) -> dict[str, GaussianView]:
-        return {name: term.views[name] for _, term in self._terms for name in term.weights}
+    def _views(self) -> dict[str, _View]:
+        views = {name: term.views[name] for _, term in self._terms for name in term.weights}
+        return {name: self._view(view) for name, view in views.items()}
 
-    def _is_encoded(self, view: GaussianView) -> bool:
-        """Whether it sees all that is encoded, and nothing else."""
-        return sorted(view.of) == sorted(self.encoded)
-
-    def _noisy(self, view: GaussianView) -> bool:
-        """Whether V does not determine what it sees."""
-        return not set(view.of) <= set(self.encoded)
-
-    def _reference(self, view: GaussianView) -> str:
-        of_all = self._is_encoded(view) and not self.conditioned
-        return r"\Sigma_W" if view.reference == "marginal" and not of_all else self.above
-
-    def _information(self, view: GaussianView) -> str:
-        spread = r"\Sigma"
-        if not self._is_encoded(view):
-            noise = "S + " if self._noisy(view) else ""
-            spread = rf"\left({noise}B \, \Sigma \, B^\top\right)"
-        ratio = rf"\frac{{\det {self._reference(view)}}}{{\det {spread}}}"
-        return rf"{_HALF} {logarithm(self.units)} {ratio}"
+    def _view(self, view: GaussianView) -> _View:
+        encoded = sorted(view.of) == sorted(self.encoded)
+        marginal = view.reference == "marginal" and (self.conditioned or not encoded)
+        noise = "" if set(view.of) <= set(self.encoded) else "S"
+        return _View(len(view.of), r"\Sigma_W" if marginal else self.above, encoded, noise)
 
     def _costs(self, expression: Expression) -> list[tuple[Any, str]]:
         """Return the matrices of a cost with their factors; "" for the identity."""
@@ -114,16 +110,21 @@ class CovarianceStatement:
     def _amounts(self, term: Expression) -> list[tuple[Any, str]]:
         constant = float(term.constant)
         terms: list[tuple[Any, str]] = [(constant, "")] if constant else []
-        terms += [(w, self._information(term.views[name])) for name, w in term.weights.items()]
+        for name, weight in term.weights.items():
+            view = self._view(term.views[name])
+            spread = plus([(1, view.noise)] * bool(view.noise) + [(1, r"B \, \Sigma \, B^\top")])
+            spread = r"\Sigma" if view.encoded else rf"\left({spread}\right)"
+            ratio = rf"\frac{{\det {view.reference}}}{{\det {spread}}}"
+            terms.append((weight, rf"{_HALF} {logarithm(self.units)} {ratio}"))
         return terms + [(c, rf"{_TRACE}{m}\Sigma") for c, m in self._costs(term)]
 
     def _definitions(self) -> list[str]:
         lines, z = [], (", Z", r" \mid Z") if self.conditioned else ("", "")
         for view in self._views().values():
-            if self._noisy(view):
+            if view.noise:
                 lines.append(rf"S = \Sigma_{{W \mid X{z[0]}}}")
                 lines.append(rf"B = \Sigma_{{W X{z[1]}}} \, {self.above}^{{-1}}")
-            elif not self._is_encoded(view):
+            elif not view.encoded:
                 lines.append(r"B \text{ selects } W \text{: } B \, V = W")
         for _, term in self._terms:
             for _, matrix in self._costs(term):
@@ -163,13 +164,14 @@ class CovarianceStatement:
             y, ((factor, omega), *others) = f"Y_{{{name}}}", weights[name]
             if others:
                 factor, omega = 1, rf"\left({plus(weights[name])}\right)"
-            noise = rf" - {_TRACE}{y} S" if self._noisy(view) else ""
-            linear = rf"\left({len(view.of)}{noise}\right)" if noise else rf"\cdot {len(view.of)}"
-            reference = rf"{_HALF} {log} \det {self._reference(view)}"
-            inner = rf"{reference} + {_HALF} {log} \det {y} + {nat} {linear}"
+            linear = rf"\cdot {view.size}"
+            if view.noise:
+                linear = rf"\left({view.size} - {_TRACE}{y} {view.noise}\right)"
+            logs = rf"{_HALF} {log} \det {view.reference} + {_HALF} {log} \det {y}"
+            inner = rf"{logs} + {nat} {linear}"
             alone = not omega and factor == 1
             objective.append((factor, inner if alone else times(omega, rf"\left({inner}\right)")))
-            pullback = y if self._is_encoded(view) else rf"B^\top {y} \, B"
+            pullback = y if view.encoded else rf"B^\top {y} \, B"
             slack.append((-factor, rf"{nat} \, {times(omega, pullback)}"))
             conditions.append(rf"{y} \succ 0")
         objective += [(-1, rf"{_TRACE}{p} \, {m}") for p, m in {"P": self.above, **caps}.items()]

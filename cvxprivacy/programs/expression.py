@@ -51,8 +51,20 @@ _REFLECTED = {  # what NumPy calls the operators of a number of its own on the l
 }
 
 
+def _refused(what: str, remedy: str) -> Callable[..., NoReturn]:
+    """Return an operator that says why a quantity of a release has none of its kind."""
+
+    def operator(*operands: Any, **options: Any) -> NoReturn:
+        raise TypeError(f"{what}: {remedy}")
+
+    return operator
+
+
 class Quantity:
-    """A quantity with ``+``, ``*`` by numbers, ``<=``, ``>=`` and ``==``, and what these make."""
+    """A quantity with ``+``, ``*`` by numbers, ``<=``, ``>=`` and ``==``, and what these make.
+
+    As in CVXPY; no other function of a quantity is stated by a program.
+    """
 
     def __add__(self, other: Any) -> Any:
         raise NotImplementedError
@@ -75,30 +87,24 @@ class Quantity:
     def __rsub__(self, other: Any) -> Any:
         return -self + other
 
-    # ---- what is refused ------------------------------------------------------------------
-
-    def __rtruediv__(self, other: Any) -> NoReturn:
-        remedy = "1/quantity <= b is stated as quantity >= 1/b, where that is convex"
-        raise TypeError(f"a reciprocal of a quantity of a release is not taken: {remedy}")
-
-    def __pow__(self, exponent: Any) -> NoReturn:
-        remedy = "bound the quantity itself by the root of the bound"
-        raise TypeError(f"a power of a quantity of a release is not taken: {remedy}")
-
-    def __abs__(self) -> NoReturn:
-        remedy = "bound it from both sides, by two names: quantity <= b and quantity >= -b"
-        raise TypeError(f"an absolute value of a quantity of a release is not taken: {remedy}")
-
-    def __lt__(self, bound: Any) -> NoReturn:  # which max and min ask for, too
-        remedy = f"state it with <= or >= (and of max or min: {_REMEDY})"
-        raise TypeError(f"a strict inequality has no optimum: {remedy}")
-
-    __gt__ = __lt__
-
+    __rtruediv__ = _refused(
+        "a reciprocal of a quantity of a release is not taken",
+        "1/quantity <= b is stated as quantity >= 1/b, where that is convex",
+    )
+    __pow__ = _refused(
+        "a power of a quantity of a release is not taken",
+        "bound the quantity itself by the root of the bound",
+    )
+    __abs__ = _refused(
+        "an absolute value of a quantity of a release is not taken",
+        "bound it from both sides, by two names: quantity <= b and quantity >= -b",
+    )
+    __lt__ = __gt__ = _refused(  # which max and min ask for, too
+        "a strict inequality has no optimum",
+        f"state it with <= or >= (and of max or min: {_REMEDY})",
+    )
     # NumPy and CVXPY would take a quantity for an array of objects
-
-    def __array__(self, *arguments: Any, **options: Any) -> NoReturn:
-        raise TypeError(f"a quantity of a release is no array: {_REMEDY}")
+    __array__ = _refused("a quantity of a release is not an array", _REMEDY)
 
     def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
         reflected, number = _REFLECTED.get(function.__name__), inputs[0]

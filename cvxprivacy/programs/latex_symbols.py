@@ -40,24 +40,11 @@ GIVEN_X = r"W \mid X"  # the kind of views of W by those who know x
 ROW = " \\\\\n"  # between the rows of a statement
 _SIGNS = {"\\": r"\backslash ", "~": r"\sim ", "^": r"\wedge "} | {c: "\\" + c for c in "_%&#${}"}
 _PLAIN = {
-    r"\mathrm{E}\,": "E",
-    r"\mathrm{tr}\,\Sigma": "tr Σ",
-    r"\hat X": "X̂",
-    r"\hat x": "x̂",
-    r"\|": "‖",
-    "_C^2": "²_C",
-    r"\chi": "χ",
-    r"\infty": "∞",
-    "^2": "²",
-    r"\mid": "|",
-    r"\max": "max",
-    r"\{": "{",
-    r"\}": "}",
-    r"\le": "≤",
-    r"\ge": "≥",
-    r"\quad \forall\,": "for each",
-    r"\,": "",
-}
+    r"\mathrm{E}\,": "E", r"\mathrm{tr}\,\Sigma": "tr Σ", r"\hat X": "X̂", r"\hat x": "x̂",
+    r"\|": "‖", "_C^2": "²_C", r"\chi": "χ", r"\infty": "∞", "^2": "²", r"\mid": "|",
+    r"\max": "max", r"\{": "{", r"\}": "}", r"\le": "≤", r"\ge": "≥",
+    r"\quad \forall\,": "for each", r"\,": "",
+}  # fmt: skip
 
 
 # ---- pieces of formulas -------------------------------------------------------------------
@@ -305,19 +292,19 @@ class Notation(Frozen):
 
     def places(self, kind: str, mark: str = "") -> Places:
         """Return the letters of a measure of W, of the input ("S"), or of a part of W."""
-        k, seen, z = self._k, self.observation, ", z" if self.side else ""
-        given = "" if self.together else z  # an earlier release is judged by p(s) alone
-        bar = given.replace(",", r" \mid")
+        k, observed, z = self._k, self.observation, ", z" if self.side else ""
+        condition = "" if self.together else z  # an earlier release is judged by p(s) alone
+        bar = condition.replace(",", r" \mid")
         w_is_s = self.same and self.inputs == "x" and not self.side
-        of_s = f"z, {self.y}" if "z" in self.inputs else seen
+        of_s = f"z, {self.y}" if "z" in self.inputs else observed
         rows = {
-            "W": (self.w, f"{'Q' if w_is_s else 'J'}{k}(@, {seen})", "@", "r"),
+            "W": (self.w, f"{'Q' if w_is_s else 'J'}{k}(@, {observed})", "@", "r"),
             "S": (self.record.removesuffix(", z"), f"Q{k}(@, {of_s})", f"@{bar}", r"\sigma"),
-            GIVEN_X: ("w", f"Q{k}(@, x{z}, {self.y})", rf"@ \mid x{given}", r"\varrho"),
+            GIVEN_X: ("w", f"Q{k}(@, x{z}, {self.y})", rf"@ \mid x{condition}", r"\varrho"),
         }
-        of_part = f"w_{{{kind}}}", f"J_{{{kind}}}(@, {seen})", "@", f"r_{{{kind}}}"
+        of_part = f"w_{{{kind}}}", f"J_{{{kind}}}(@, {observed})", "@", f"r_{{{kind}}}"
         index, joint, law, posterior = rows.get(kind, of_part)
-        observation = f"x, {seen}" if kind == GIVEN_X else seen
+        observation = f"x, {observed}" if kind == GIVEN_X else observed
         law, mass, posterior = f"{self.law}({law})", f"q{k}({observation})", posterior + k
         mark += ", k" if self.several else ""
         return Places(index, joint, law, mass, observation, posterior, self.log, mark)
