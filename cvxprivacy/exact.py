@@ -32,6 +32,7 @@ __all__ = [
     "entries",
     "floats",
     "fractions",
+    "listed",
     "over",
     "plain",
     "plus",
@@ -309,6 +310,13 @@ def each(function: Callable[[Any], Any], values: Exact) -> npt.NDArray[np.object
     result = np.empty(values.shape, dtype=object)
     result.ravel()[:] = [images[id(value)] for value in values.flat]
     return result
+
+
+def listed(values: Any) -> Any:
+    """Return numbers in lists, as JSON can hold them."""
+    if not np.ndim(values):
+        return written(values)
+    return values.tolist() if values.dtype != object else each(written, values).tolist()
 
 
 def _distinct(values: npt.NDArray[np.object_]) -> list[Any]:

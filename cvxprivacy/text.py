@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from html import escape
@@ -14,10 +15,12 @@ from cvxprivacy.errors import InputError
 
 __all__ = [
     "SHOWN",
+    "above",
     "aligned",
     "brief",
     "cells",
     "facts_html",
+    "in_place",
     "matrix_html",
     "named",
     "near",
@@ -76,6 +79,18 @@ def plain(value: float, digits: int = 4) -> str:
 def upwards(value: float, digits: int = 4) -> str:
     """Return a bound from above to so many digits, rounded up."""
     return f"{float(one_sided(Decimal(repr(float(value))), digits, up=True)):.{digits}g}"
+
+
+def above(number: float) -> str:
+    """Return a number to as few digits as are not below it, six at least."""
+    texts = (f"{number:.{digits}g}" for digits in range(6, 18))
+    return next(text for text in texts if float(text) >= number)
+
+
+def in_place(text: str, number: str, name: str) -> str:
+    """Return a text with a name in the place of the last number that is written so."""
+    *before, last = re.split(rf"(?<![\w.]){re.escape(number)}(?![\w.])", text)
+    return number.join(before) + name + last if before else text
 
 
 def brief(labels: Sequence[Any], most: int = 6) -> str:

@@ -28,8 +28,7 @@ from cvxprivacy.frontiers.frontier import Frontier
 from cvxprivacy.frontiers.surface import Surface
 from cvxprivacy.frontiers.sweep import Sweep
 from cvxprivacy.programs.alphabet import Alphabet
-from cvxprivacy.programs.expression import Constraint, Expression
-from cvxprivacy.programs.quantity import Quantity
+from cvxprivacy.programs.expression import Constraint, Expression, Quantity
 from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds, Rule
 from cvxprivacy.release.channel import CountedChannel, MergedChannel
 from cvxprivacy.release.estimation import Estimate

@@ -20,9 +20,7 @@ from cvxprivacy.exact import Exact, Real
 from cvxprivacy.frozen import owned
 from cvxprivacy.programs.centre import is_centred
 from cvxprivacy.programs.expression import Constraint, Expression
-from cvxprivacy.programs.latex import plain
-from cvxprivacy.programs.lettering import Lettering, Wording
-from cvxprivacy.programs.notation import tex, upright
+from cvxprivacy.programs.latex_symbols import Notation, PrintedCost, plain, tex, upright
 from cvxprivacy.programs.parameter import Parameter, Scalar
 from cvxprivacy.programs.side_conditions import Rule
 from cvxprivacy.validation import table, typed
@@ -130,10 +128,8 @@ class Stated(Criterion):
             raise InputError("constraint", "no comparison under this problem's laws", remedy)
         return cls(name, rows)
 
-    def stated(self, of: Lettering) -> str:
-        right = self.constraint.right or tex(float(self.bound))
-        each = rf" \quad \forall\, {of.y}" if self.constraint.per_output else ""
-        return f"{self.constraint.expression.latex} {self.constraint.relation} {right}{each}"
+    def stated(self, of: Notation) -> str:
+        return self.constraint.stated(y=of.y)
 
     def __repr__(self) -> str:
         return plain(self.latex)
@@ -181,7 +177,7 @@ class Affine(Criterion):
     def value(self) -> Any:
         return self.bounds[0] if len(self.bounds) == 1 else None
 
-    def stated(self, of: Lettering) -> str:
+    def stated(self, of: Notation) -> str:
         relation = {"<=": r"\le", ">=": r"\ge", "==": "="}[self.rows[0].relation]
         name = upright(self.name)
         bound = rf"b_{{{name}, i}}" if self.value is None else tex(float(self.value))
@@ -219,12 +215,12 @@ class Affine(Criterion):
         for i, row in enumerate(self.rows):
             key = "p" if self.value is not None else f"p.{row.place}"
             number = Scalar.named(self.bounds[row.place], key) - Fraction(row.constant)
-            words = Wording(
+            words = PrintedCost(
                 f"A_{{{subscript if single else f'{subscript}, i'}}}(@s)",
                 "x",
                 () if single else ("i",),
             )
-            total = Expression(self.name, cost=row.coefficients, latex=subscript).worded(words)
+            total = Expression(self.name, cost=row.coefficients, latex=subscript).printed_as(words)
             rule = {"<=": total.__le__, ">=": total.__ge__, "==": total.__eq__}[row.relation]
             level = "" if single else f"b_{{{subscript}, i}}"
             rules["" if single else str(i)] = replace(rule(number), level=level)

@@ -22,11 +22,10 @@ from cvxprivacy.frozen import Frozen
 from cvxprivacy.leakage import Leakage
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.programs.alphabet import Alphabet
-from cvxprivacy.programs.lettering import Lettering
-from cvxprivacy.programs.notation import in_place
+from cvxprivacy.programs.latex_symbols import Notation
 from cvxprivacy.programs.parameter import Parameter
 from cvxprivacy.programs.side_conditions import Rule
-from cvxprivacy.text import plain, upwards
+from cvxprivacy.text import in_place, plain, upwards
 from cvxprivacy.validation import untaken
 
 __all__ = ["Criterion", "TableCriterion", "Words", "by_name", "criteria_listed", "factor_in_words",
@@ -303,14 +302,14 @@ class Criterion(Frozen):
     @property
     def latex(self) -> str:
         """How it is written in LaTeX, without delimiters."""
-        return self.stated(Lettering())
+        return self.stated(Notation())
 
-    def stated(self, of: Lettering) -> str:
+    def stated(self, of: Notation) -> str:
         """Return it in the letters of a problem, with its quantifier; by default its name.
 
         Parameters
         ----------
-        of : Lettering
+        of : Notation
             What W, X and what is released are called, and what the user knows besides.
         """
         latex = type(self).latex

@@ -18,8 +18,7 @@ from cvxprivacy.exact import Real, rational
 from cvxprivacy.leakage import EarthMover, Leakage, MutualInformation, TotalVariation
 from cvxprivacy.leakage.base import NAMES, checked
 from cvxprivacy.programs.alphabet import Alphabet
-from cvxprivacy.programs.lettering import Lettering
-from cvxprivacy.programs.notation import tex
+from cvxprivacy.programs.latex_symbols import Notation, tex
 from cvxprivacy.programs.parameter import Parameter, Scalar
 from cvxprivacy.programs.side_conditions import Rule
 from cvxprivacy.text import named
@@ -105,7 +104,7 @@ class PerLetter(Criterion):
     def at(self, value: Real) -> Criterion:
         return type(self)(self.leakage, value)
 
-    def stated(self, of: Lettering) -> str:
+    def stated(self, of: Notation) -> str:
         left = rf"{self.leakage.symbol}({_laws(of, ', ')})"
         return rf"{left} \le {tex(float(self.bound))} \quad \forall\, {of.observation}"
 
@@ -116,9 +115,9 @@ class PerLetter(Criterion):
         return f"{type(self).__name__}({self.leakage!r}, {float(self.bound):g})"
 
 
-def _laws(of: Lettering, between: str) -> str:
+def _laws(of: Notation, between: str) -> str:
     """Return the law of W as what is released tells it, and as it is."""
-    hidden = of.w.upper()
+    hidden = of.sensitive
     return rf"p_{{{hidden} \mid {of.observation}}}{between}p_{hidden}"
 
 
@@ -218,7 +217,7 @@ class TCloseness(Criterion):
     def mean_information(self, entropy: float, units: str) -> tuple[str, float] | None:
         return ("t", float(self.t)) if self.leakage.informs else None
 
-    def stated(self, of: Lettering) -> str:
+    def stated(self, of: Notation) -> str:
         other = rf"{self.leakage.symbol}({_laws(of, ', ')})"
         divergence = _laws(of, r" \,\|\, ")
         left = f"D({divergence})" if self.leakage.informs else other
@@ -274,8 +273,8 @@ class PerfectPrivacy(Criterion):
     def verdict(self, table: Counts) -> Verdict:
         return table.leaked_by_letter(self.measure, Fraction(0))
 
-    def stated(self, of: Lettering) -> str:
-        return rf"I({of.w.upper()}; {of.held}) = 0"
+    def stated(self, of: Notation) -> str:
+        return rf"I({of.sensitive}; {of.held}) = 0"
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
         return independent(release, 0)
@@ -333,8 +332,8 @@ class LeakageCap(Criterion):
     def at(self, value: Real) -> Criterion:
         return type(self)(value, self.leakage)
 
-    def stated(self, of: Lettering) -> str:
-        return rf"{self.measure.symbol}({of.w.upper()}; {of.held}) \le {tex(float(self.b))}"
+    def stated(self, of: Notation) -> str:
+        return rf"{self.measure.symbol}({of.sensitive}; {of.held}) \le {tex(float(self.b))}"
 
     @property
     def measure(self) -> Leakage:
@@ -413,12 +412,12 @@ class ConditionalLeakageCap(Criterion):
     def at(self, value: Real) -> Criterion:
         return type(self)(value)
 
-    def stated(self, of: Lettering) -> str:
+    def stated(self, of: Notation) -> str:
         held, z = of.held.partition(", ")[::2]
         condition = f"X, {z}" if z else "X"
         if of.together:
             held, condition = of.held, "X"
-        return rf"I({of.w.upper()}; {held} \mid {condition}) \le {tex(float(self.c))}"
+        return rf"I({of.sensitive}; {held} \mid {condition}) \le {tex(float(self.c))}"
 
     @property
     def measure(self) -> Leakage:

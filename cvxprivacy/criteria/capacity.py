@@ -10,8 +10,7 @@ from cvxprivacy.exact import Real, rational
 from cvxprivacy.leakage import Leakage, MutualInformation
 from cvxprivacy.model.capacity import capacity_of_table
 from cvxprivacy.programs.alphabet import Alphabet
-from cvxprivacy.programs.lettering import Lettering
-from cvxprivacy.programs.notation import tex
+from cvxprivacy.programs.latex_symbols import Notation, tex
 from cvxprivacy.programs.parameter import Parameter
 from cvxprivacy.programs.side_conditions import Rule
 from cvxprivacy.validation import typed
@@ -73,8 +72,8 @@ class CapacityCap(Criterion):
     def at(self, value: Real) -> Criterion:
         return type(self)(value)
 
-    def stated(self, of: Lettering) -> str:
-        w = of.w.upper()
+    def stated(self, of: Notation) -> str:
+        w = of.sensitive
         return rf"\max_{{\pi}} I_{{\pi}}({w}; {of.held}) \le {tex(float(self.b))}"
 
     @property

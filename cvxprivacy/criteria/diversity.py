@@ -23,8 +23,7 @@ from cvxprivacy.exact import Real, rational
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.information import nat
 from cvxprivacy.programs.alphabet import Alphabet
-from cvxprivacy.programs.lettering import Lettering, Wording
-from cvxprivacy.programs.notation import tex
+from cvxprivacy.programs.latex_symbols import Notation, PrintedCost, tex
 from cvxprivacy.programs.parameter import Parameter, Scalar
 from cvxprivacy.programs.side_conditions import Rule
 
@@ -94,8 +93,8 @@ class LDiversity(Criterion):
     def mean_information(self, entropy: float, units: str) -> tuple[str, float]:
         return "H(W) − log ℓ", entropy - math.log(self.l) * nat(units)
 
-    def stated(self, of: Lettering) -> str:
-        left = rf"H({of.w.upper()} \mid {of.observation})"
+    def stated(self, of: Notation) -> str:
+        left = rf"H({of.sensitive} \mid {of.observation})"
         return rf"{left} \ge \log {tex(float(self.l))} \quad \forall\, {of.observation}"
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
@@ -107,10 +106,12 @@ class LDiversity(Criterion):
         factors = [log_l + Scalar(p).log(units) for p in release.p_w]
         rules = {}
         for o in release.observers:  # Φ_W(x̂) + Σ_w J(w, x̂) log p(w) ≤ −q(x̂) log ℓ
-            of, free = release.lettering, release.free(o)
-            words = Wording(rf"{of.log} {of.law}(@w)", "w", free)
-            least = Wording(rf"{of.log} {tex(self.l.near)}", "", free)
-            left = release.information("W", o) + release.weighed(factors, o).worded(words, least)
+            of, free = release.notation, release.free(o)
+            words = PrintedCost(rf"{of.log} {of.law}(@w)", "w", free)
+            least = PrintedCost(rf"{of.log} {tex(self.l.near)}", "", free)
+            left = release.information("W", o) + release.weighed(factors, o).printed_as(
+                words, least
+            )
             rules[o.name] = left.named("l-diversity").each() <= 0
         return rules
 
@@ -207,7 +208,7 @@ class RecordEntropy(Criterion):
         sizes = refuse_uncounted(table)
         return Verdict.of_letters([not n or rational(n) >= bound or None for n in sizes.tolist()])
 
-    def stated(self, of: Lettering) -> str:
+    def stated(self, of: Notation) -> str:
         left = rf"H(\text{{record}} \mid {of.observation})"
         return rf"{left} \ge \log {tex(float(self.k))} \quad \forall\, {of.observation}"
 
@@ -229,11 +230,11 @@ class RecordEntropy(Criterion):
                 raise InputError("k", problem, remedy, value=self.k.near)
             log = -(self.k / records).log(release.units)  # log N/k
             information = release.information("S", o).named("record entropy")
-            of, share = release.lettering, r" \, p(z)" if attribute else ""
+            of, share = release.notation, r" \, p(z)" if attribute else ""
             number = "N_k" if of.several else str(source.records)
             ratio = rf"\frac{{{number}{share}}}{{{tex(self.k.near)}}}"
-            words = Wording(rf"{of.log} {ratio}", "", release.free(o))
-            most = (log * release.mass(None, o)).worded(words)
+            words = PrintedCost(rf"{of.log} {ratio}", "", release.free(o))
+            most = (log * release.mass(None, o)).printed_as(words)
             rules[o.name] = information.each() <= most.each()
         return rules
 
@@ -298,7 +299,7 @@ class KAnonymity(TableCriterion):
         sizes = sizes if table.matches is None else table.matches
         return _at_least(table, sizes, rational(self.k))
 
-    def stated(self, of: Lettering) -> str:
+    def stated(self, of: Notation) -> str:
         number = rf"N({of.observation})"
         least = rf"{number} \ge {tex(float(self.k))}"
         return rf"{least} \;\text{{or}}\; {number} = 0 \quad \forall\, {of.observation}"

@@ -27,11 +27,9 @@ from cvxprivacy.frozen import owned
 from cvxprivacy.leakage import Maximal
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
-from cvxprivacy.programs.alphabet import Alphabet
+from cvxprivacy.programs.alphabet import Alphabet, Earlier
 from cvxprivacy.programs.expression import Expression
-from cvxprivacy.programs.lettering import Lettering
-from cvxprivacy.programs.letters import Earlier
-from cvxprivacy.programs.notation import tex
+from cvxprivacy.programs.latex_symbols import Notation, tex
 from cvxprivacy.programs.parameter import Parameter, Scalar
 from cvxprivacy.programs.side_conditions import Auxiliary, Excess, Rule
 from cvxprivacy.text import upwards
@@ -186,7 +184,7 @@ class LocalPrivacy(Criterion):
             least = max(least, ratio * (1 + 1e-12))
         return least
 
-    def stated(self, of: Lettering) -> str:
+    def stated(self, of: Notation) -> str:
         read = of.together or of.inputs
         other = ", ".join(f"{letter}'" for letter in read)
         right, limit = of.all_releases("'"), tex(float(self.epsilon))

@@ -19,8 +19,7 @@ from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.laws import index_of
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.expression import Constraint, Expression
-from cvxprivacy.programs.lettering import Lettering, Wording
-from cvxprivacy.programs.notation import tex, upright
+from cvxprivacy.programs.latex_symbols import Notation, PrintedCost, tex, upright
 from cvxprivacy.programs.parameter import Parameter, Scalar, Symbol
 from cvxprivacy.programs.side_conditions import EntryBounds, Excess, Rule
 from cvxprivacy.validation import labels, one_of, table, text, typed
@@ -100,7 +99,7 @@ class KeepProbability(Criterion):
         """Nothing is changed."""
         return 1.0
 
-    def stated(self, of: Lettering) -> str:
+    def stated(self, of: Notation) -> str:
         least = "p_x" if np.ndim(self.p) else tex(float(self.p))
         condition = f"{of.s}, z" if of.strategies else of.s
         return rf"p(\hat X = x \mid {condition}) \ge {least} \quad \forall\, {condition}"
@@ -188,7 +187,7 @@ class ForbiddenMoves(Criterion):
             return f"ForbiddenMoves({getattr(self.mask, '__name__', repr(self.mask))})"
         return f"ForbiddenMoves({np.count_nonzero(self.mask)} of {self.mask.size} moves)"
 
-    def stated(self, of: Lettering) -> str:
+    def stated(self, of: Notation) -> str:
         moves = rf"(x, {of.released}) \text{{ forbidden}}"
         return rf"{of.channel} = 0 \quad \forall\, {moves}"
 
@@ -255,7 +254,7 @@ class PreserveMarginal(Criterion):
         examples=("PreserveMarginal",),
     )
 
-    def stated(self, of: Lettering) -> str:
+    def stated(self, of: Notation) -> str:
         return r"p_{\hat X}(\hat x) = p_X(\hat x) \quad \forall\, \hat x"
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
@@ -266,13 +265,13 @@ class PreserveMarginal(Criterion):
             bounds[int(row.argmax())] = release.p_x[x]
         if release.strategies is not None:
             costs = np.eye(letters)[:, None, :].repeat(len(release.source.x), axis=1)
-            words = Wording(r"\mathbf 1[u(z) = \hat x]", "xz", (r"\hat x",))
+            words = PrintedCost(r"\mathbf 1[u(z) = \hat x]", "xz", (r"\hat x",))
             totals = [Expression("marginal", cost=release.per_letter(cost)) for cost in costs]
             return {
-                str(y): replace(total.worded(words) == bound, level=r"p_{X}(\hat x)")
+                str(y): replace(total.printed_as(words) == bound, level=r"p_{X}(\hat x)")
                 for y, (total, bound) in enumerate(zip(totals, bounds, strict=True))
             }
-        mass, level = release.mass().named("marginal", ""), release.lettering.original
+        mass, level = release.mass().named("marginal", ""), release.notation.original
         row = Constraint(mass.each(), "==", tuple(bounds), relation="=", level=level)
         rules: dict[str, Rule] = {"": row}
         unused = np.array([not bound for bound in bounds])
@@ -331,7 +330,7 @@ class MarginalDistance(Criterion):
         exactly = cls is MarginalDistance and t is not None and typed(t, "t") == 0
         return PreserveMarginal() if exactly else super().__new__(cls)
 
-    def stated(self, of: Lettering) -> str:
+    def stated(self, of: Notation) -> str:
         return rf"\mathrm{{TV}}(p_{{\hat X}}, p_X) \le {tex(float(self.t))}"
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
@@ -399,7 +398,7 @@ class PreserveMean(Criterion):
             numbers = dict(zip(letters, numbers.tolist(), strict=True))
         self.values = numbers
 
-    def stated(self, of: Lettering) -> str:
+    def stated(self, of: Notation) -> str:
         return r"\mathrm{E}\, v(\hat X) = \mathrm{E}\, v(X)"
 
     def constraints(self, release: Alphabet) -> Mapping[str, Rule]:
@@ -418,10 +417,10 @@ class PreserveMean(Criterion):
             (p * Fraction(v[x]) for p, x in zip(release.p_x, inputs, strict=True)), Fraction(0)
         )
         row = exact_array([v[y] for y in outputs])
-        mean_output, of = release.total("mean", np.tile(row, (len(inputs), 1))), release.lettering
-        words = Wording(f"v({of.released})", "xz" if of.strategies else "x")
+        mean_output, of = release.total("mean", np.tile(row, (len(inputs), 1))), release.notation
+        words = PrintedCost(f"v({of.released})", "xz" if of.strategies else "x")
         level = rf"\sum_{{x}} {of.law}(x) \, v(x)"
-        return {"": replace(mean_output.worded(words) == mean, level=level)}
+        return {"": replace(mean_output.printed_as(words) == mean, level=level)}
 
 
 class Linear(Criterion):
@@ -470,7 +469,7 @@ class Linear(Criterion):
         one_of(sense, "sense", "<=", "==")
         self.name, self.sense = text(name, "name"), sense
 
-    def stated(self, of: Lettering) -> str:
+    def stated(self, of: Notation) -> str:
         relation = r"\le" if self.sense == "<=" else "="
         left = rf"\langle A_{{{upright(self.name)}}}, Q \rangle"
         return f"{left} {relation} {tex(float(self.bound))}"

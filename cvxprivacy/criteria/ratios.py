@@ -19,8 +19,7 @@ from cvxprivacy.criteria.decisions import common, within
 from cvxprivacy.exact import FloatArray, Real, rational
 from cvxprivacy.leakage import Maximal
 from cvxprivacy.programs.alphabet import Alphabet
-from cvxprivacy.programs.lettering import Lettering, Wording
-from cvxprivacy.programs.notation import tex
+from cvxprivacy.programs.latex_symbols import Notation, PrintedCost, tex
 from cvxprivacy.programs.parameter import Parameter, Scalar
 from cvxprivacy.programs.side_conditions import Auxiliary, Rule
 
@@ -92,7 +91,7 @@ class DeltaDisclosure(Criterion):
         values = disclosure(table.joint, reference=table.reference)
         return _ratio_verdict(table, values, rational(self.delta), below=True)
 
-    def stated(self, of: Lettering) -> str:
+    def stated(self, of: Notation) -> str:
         left = rf"|\ln (p({of.w} \mid {of.observation}) / p({of.w}))|"
         return rf"{left} \le {tex(float(self.delta))} \quad \forall\, {of.w}, {of.observation}"
 
@@ -105,7 +104,7 @@ class DeltaDisclosure(Criterion):
 def _ratios(release: Alphabet, number: Scalar, sides: Sequence[str]) -> Mapping[str, Rule]:
     """Return p(w | x̂) ≤ e^number p(w), or ≥ e^−number p(w), for every w and x̂."""
     rules: dict[str, Rule] = {}
-    of = release.lettering
+    of = release.notation
     for w, p in enumerate(release.p_w):
         for side in sides:
             sign = 1 if side == "above" else -1
@@ -115,10 +114,10 @@ def _ratios(release: Alphabet, number: Scalar, sides: Sequence[str]) -> Mapping[
                 key = f"{side}[{w}]{o.name and f'|{o.name}'}"
                 left = release.weighed(factors, o).named("delta")
                 free = (of.w, *release.free(o))
-                event = Wording("", "", free, of.w)
-                limit = Wording(rf"e^{{{tex(sign * number.near)}}} \, {of.law}(@w)", "", free)
+                event = PrintedCost("", "", free, of.w)
+                limit = PrintedCost(rf"e^{{{tex(sign * number.near)}}} \, {of.law}(@w)", "", free)
                 words = ([event], [limit]) if sign > 0 else ([limit], [event])
-                rules[key] = left.worded(*words[0], less=words[1]).each() <= 0
+                rules[key] = left.printed_as(*words[0], less=words[1]).each() <= 0
     return rules
 
 
@@ -233,7 +232,7 @@ class PointwiseMaximalLeakage(Criterion):
         values = np.log(leaked(Maximal(), table.joint, **how))
         return _ratio_verdict(table, values, rational(self.epsilon), below=False)
 
-    def stated(self, of: Lettering) -> str:
+    def stated(self, of: Notation) -> str:
         limit = rf"e^{{{tex(float(self.epsilon))}}}"
         left = rf"p({of.w} \mid {of.observation})"
         return rf"{left} \le {limit} \, p({of.w}) \quad \forall\, {of.w}, {of.observation}"
@@ -297,7 +296,7 @@ class MaximalLeakage(Criterion):
         """Return no bounds after earlier releases: how these released x is not in the law."""
         return None if release.earlier is not None else super().entries_of(release, x)
 
-    def stated(self, of: Lettering) -> str:
+    def stated(self, of: Notation) -> str:
         most = rf"\max_{{{of.record}}} {of.all_releases()}"
         outputs = f"z, {of.y}" if of.together else of.y
         return rf"\log \sum_{{{outputs}}} {most} \le {tex(float(self.b))}"

@@ -23,11 +23,10 @@ from cvxprivacy.model.distortion import hamming
 from cvxprivacy.model.information import nat
 from cvxprivacy.model.laws import Table, scaling
 from cvxprivacy.programs.channel import ChannelProgram
-from cvxprivacy.programs.channel_latex import CategoricalWriter
+from cvxprivacy.programs.channel_latex import categorical
 from cvxprivacy.programs.expression import Expression
 from cvxprivacy.programs.hamming import HammingProgram
-from cvxprivacy.programs.latex import aligned, displayed
-from cvxprivacy.programs.notation import tex
+from cvxprivacy.programs.latex_symbols import Written, aligned, displayed, tex
 from cvxprivacy.programs.parameter import Parameter
 from cvxprivacy.release.hamming import HammingChannel, few
 from cvxprivacy.results.closed_price import ClosedFormPrice
@@ -156,8 +155,8 @@ class CategoricalProblem(Problem[Solution]):
         return aligned(r"p(\hat x \mid x)", r"I(X; \hat X)", [such_that])
 
     @property
-    def _writer(self) -> CategoricalWriter:
-        return CategoricalWriter(float(self.budget), self.units)
+    def _written(self) -> Written:
+        return categorical(float(self.budget), self.units)
 
     def _statement(self) -> str:
         return f"min I(X; X̂)  s.t.  Pr(X ≠ X̂) ≤ {float(self.budget):.6g}"

@@ -22,15 +22,14 @@ from cvxprivacy.leakage.transport import order_in_words
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.model.laws import scaling
-from cvxprivacy.programs.alphabet import Alphabet
+from cvxprivacy.programs.alphabet import Alphabet, Laws, with_letters_of
 from cvxprivacy.programs.centre import Centre
 from cvxprivacy.programs.channel import ChannelProgram
-from cvxprivacy.programs.channel_latex import ChannelDual
+from cvxprivacy.programs.channel_latex import ChannelStatement
 from cvxprivacy.programs.compiler import Rules, centre_of, compiled
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.extremes import greatest_distortion, least_value
-from cvxprivacy.programs.latex import aligned, displayed, stated
-from cvxprivacy.programs.letters import Laws, with_letters_of
+from cvxprivacy.programs.latex_symbols import aligned, displayed
 from cvxprivacy.programs.parameter import Parameter
 from cvxprivacy.programs.worst import each_part
 from cvxprivacy.results.channel import channel_solution
@@ -257,22 +256,22 @@ class ChannelProblem(Problem[Solution]):
     @property
     def latex(self) -> str:
         objective, constraints = self._formulated
-        lines = [stated(row) for row in each_part(constraints).values()]
+        lines = [row.stated() for row in each_part(constraints).values()]
         lines += [self._criterion(name) for name in self._criteria()]
-        variables = self.alphabet.lettering.channel
+        variables = self.alphabet.notation.channel
         if self._centre is not None:
             variables += r",\, r"
         return aligned(variables, objective.latex, lines, least=self.minimised)
 
     def _criterion(self, name: str) -> str:
-        of, text = self.alphabet, self._criteria()[name].stated(self.alphabet.lettering)
+        of, text = self.alphabet, self._criteria()[name].stated(self.alphabet.notation)
         each = of.several and any(rule.of_law for rule in self.rules[name].values())
         return rf"{text} \text{{ under each law}}" if each else text
 
     @cached_property
-    def _writer(self) -> ChannelDual:
+    def _written(self) -> ChannelStatement:
         texts = {name: self._criterion(name) for name in self._criteria()}
-        return ChannelDual(self.alphabet, self._formulated[0], self.rules, texts)
+        return ChannelStatement(self.alphabet, self._formulated[0], self.rules, texts)
 
     def _repr_latex_(self) -> str:
         program, sizes = self.program, self.alphabet.sizes
@@ -285,10 +284,10 @@ class ChannelProblem(Problem[Solution]):
 
     def _statement(self) -> str:
         constraints = each_part(self._formulated[1]).values()
-        lines = [stated(row, "{:.6g}".format) for row in constraints]
+        lines = [row.stated("{:.6g}".format) for row in constraints]
         lines += [repr(criterion) for criterion in self._criteria().values()]
         plainly = self.alphabet.encoder_inputs == "x" and self.alphabet.strategies is None
-        return self._sentence(lines, "" if plainly else self.alphabet.lettering.channel)
+        return self._sentence(lines, "" if plainly else self.alphabet.notation.channel)
 
     def _sizes(self) -> str:
         sizes = ", ".join(f"|{letter}| = {size}" for letter, size in self.alphabet.sizes.items())

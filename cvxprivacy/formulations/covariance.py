@@ -19,13 +19,11 @@ from cvxprivacy.model.covariances import proved, symmetric
 from cvxprivacy.model.gaussian import GaussianSource
 from cvxprivacy.model.information import nat
 from cvxprivacy.model.matrices import array as matrix_array, diagonal, identity, rationals
+from cvxprivacy.programs.alphabet import check_encoder
 from cvxprivacy.programs.covariance import CovarianceProgram, GaussianView
-from cvxprivacy.programs.covariance_latex import CovarianceWriter
+from cvxprivacy.programs.covariance_latex import CovarianceStatement
 from cvxprivacy.programs.expression import Constraint, Expression
-from cvxprivacy.programs.latex import aligned, stated
-from cvxprivacy.programs.lettering import Wording
-from cvxprivacy.programs.letters import check_encoder
-from cvxprivacy.programs.notation import upright
+from cvxprivacy.programs.latex_symbols import PrintedCost, aligned, upright
 from cvxprivacy.programs.worst import first_part
 from cvxprivacy.release.gaussian import GaussianRelease
 from cvxprivacy.results.covariance import covariance_solution, explained
@@ -217,7 +215,7 @@ class CovarianceProblem(Problem[GaussianSolution]):
         """Tr CΣ, the expected squared error."""
         norm = r"\|X - \hat X\|" + ("_C^2" if self.weighted else "^2")
         total = Expression("distortion", cost=self.cost, latex=rf"\mathrm{{E}}\, {norm}")
-        return total.worded(Wording("C"))
+        return total.printed_as(PrintedCost("C"))
 
     def distortion_of(self, names: tuple[str, ...]) -> Expression:
         """Return E ‖X − X̂‖², or of some attributes.
@@ -242,7 +240,9 @@ class CovarianceProblem(Problem[GaussianSolution]):
         label = ", ".join(names)
         cost = self._embedded(diagonal([int(name in names) for name in key]))
         latex = rf"\mathrm{{E}}\, (X - \hat X)_{{{upright(label)}}}^2"
-        return Expression(label, cost=cost, latex=latex).worded(Wording(f"C_{{{upright(label)}}}"))
+        return Expression(label, cost=cost, latex=latex).printed_as(
+            PrintedCost(f"C_{{{upright(label)}}}")
+        )
 
     def _views(self, name: str) -> dict[str, GaussianView]:
         if name == "W":
@@ -311,18 +311,18 @@ class CovarianceProblem(Problem[GaussianSolution]):
 
     @property
     def latex(self) -> str:
-        lines = [stated(row) for row in self._rows.values()]
+        lines = [row.stated() for row in self._rows.values()]
         lines.append(rf"0 \preceq \Sigma \preceq {self._above}" + (", M" if self.caps else ""))
         return aligned(r"\Sigma", self._formulated[0].latex, lines)
 
     @property
-    def _writer(self) -> CovarianceWriter:
-        variables = self.encoded, tuple(self.source.w), self.given, self._above
+    def _written(self) -> Any:
         stated = first_part(self._formulated[0]), self._rows, self.caps, self.units
-        return CovarianceWriter(*variables, *stated, len(self.key) < len(self.source.x))
+        dependent = len(self.key) < len(self.source.x)
+        return CovarianceStatement(self.encoded, self.given, self._above, *stated, dependent)
 
     def _statement(self) -> str:
-        lines = [stated(row, "{:.6g}".format) for row in self._rows.values()]
+        lines = [row.stated("{:.6g}".format) for row in self._rows.values()]
         above = ("Σ_(W, X)" if self.encoder == "wx" else "Σ_X") + ("|Z" if self.given else "")
         return self._sentence([*lines, f"0 ≼ Σ ≼ {above}" + (", Σ ≼ M" if self.caps else "")])
 

@@ -20,10 +20,9 @@ from cvxprivacy.frozen import owned
 from cvxprivacy.model.gaussian import GaussianSource
 from cvxprivacy.model.information import nat
 from cvxprivacy.programs.covariance import CovarianceDual, ErrorCovariance
-from cvxprivacy.programs.covariance_latex import BoxWriter
+from cvxprivacy.programs.covariance_latex import boxes
 from cvxprivacy.programs.expression import Minimize
-from cvxprivacy.programs.latex import aligned
-from cvxprivacy.programs.notation import tex
+from cvxprivacy.programs.latex_symbols import aligned, tex
 from cvxprivacy.programs.parameter import Scalar
 from cvxprivacy.programs.water import WaterProgram
 from cvxprivacy.release.gaussian import MOST, DiagonalRelease, GaussianRelease, diagonal
@@ -186,9 +185,10 @@ class FillingProblem(CovarianceProblem):
         return f"W of {len(self._caps):,}, X of {len(self._caps):,}"
 
     @property
-    def _writer(self) -> Any:
-        boxes = self.units, self._total, float(self.total), *self._boxes
-        return super()._writer if self._added else BoxWriter(*boxes)
+    def _written(self) -> Any:
+        if self._added:
+            return super()._written
+        return boxes(self.units, self._total, float(self.total), *self._boxes)
 
     # ---- solving -------------------------------------------------------------------------
 

@@ -13,8 +13,8 @@ from cvxprivacy.formulations.covariance import CovarianceProblem
 from cvxprivacy.formulations.problem import Formulation
 from cvxprivacy.model.covariances import entropy
 from cvxprivacy.model.gaussian import GaussianSource
+from cvxprivacy.programs.alphabet import check_side_information
 from cvxprivacy.programs.expression import Expression, Minimize
-from cvxprivacy.programs.letters import check_side_information
 from cvxprivacy.programs.parameter import Parameter
 from cvxprivacy.validation import one_of
 

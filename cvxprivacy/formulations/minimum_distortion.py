@@ -22,8 +22,8 @@ from cvxprivacy.formulations.problem import Formulation
 from cvxprivacy.formulations.sequel import earlier
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
+from cvxprivacy.programs.alphabet import Laws
 from cvxprivacy.programs.expression import Minimize
-from cvxprivacy.programs.letters import Laws
 from cvxprivacy.release.channel import Channel
 
 __all__ = ["MinimumDistortion"]

@@ -30,9 +30,8 @@ from cvxprivacy.leakage import Leakage, MutualInformation
 from cvxprivacy.leakage.base import checked
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
-from cvxprivacy.programs.alphabet import Alphabet
+from cvxprivacy.programs.alphabet import Alphabet, Laws
 from cvxprivacy.programs.expression import Minimize
-from cvxprivacy.programs.letters import Laws
 from cvxprivacy.programs.parameter import Parameter
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.validation import one_of

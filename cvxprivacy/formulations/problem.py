@@ -17,8 +17,7 @@ from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
 from cvxprivacy.exact import Real
 from cvxprivacy.frozen import Frozen, FrozenDict, frozen
 from cvxprivacy.programs.expression import Constraint, Expression, refuse_nonconvex
-from cvxprivacy.programs.latex import displayed, plain
-from cvxprivacy.programs.notation import upright
+from cvxprivacy.programs.latex_symbols import displayed, plain, upright
 from cvxprivacy.programs.parameter import Parameter, tracing
 from cvxprivacy.programs.worst import Worst, each_part, parts_of
 from cvxprivacy.results.solution import Solution
@@ -330,16 +329,16 @@ class Problem(Restatable, Generic[Answer]):
     @property
     def latex_expanded(self) -> str:
         """The same, written out in the program's variables."""
-        return self._writer.expanded()
+        return self._written.expanded
 
     @property
     def dual_latex(self) -> str:
         """Its dual program in LaTeX; the multipliers are called as in ``solution.duals``."""
-        return self._writer.dual()
+        return self._written.dual
 
     @property
-    def _writer(self) -> Any:
-        """What writes the program out, and its dual: ``expanded()`` and ``dual()``."""
+    def _written(self) -> Any:
+        """The program written out, and its dual: ``expanded`` and ``dual``."""
         raise NotImplementedError
 
     def _repr_latex_(self) -> str:

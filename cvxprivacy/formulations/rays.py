@@ -16,7 +16,7 @@ from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.compiler import Rules, compiled
 from cvxprivacy.programs.expression import Constraint
 from cvxprivacy.programs.side_conditions import Auxiliary, Rule
-from cvxprivacy.programs.useful import RayLatex, UsefulProgram, plain
+from cvxprivacy.programs.useful import UsefulProgram, plain, rays_written
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.results.infeasible import Conflict
 from cvxprivacy.results.solution import Solution
@@ -54,8 +54,8 @@ class RayProblem(ChannelProblem):
         return compiled(self.alphabet, objective, self.rules, terms, statement, UsefulProgram)
 
     @property
-    def _writer(self) -> Any:
-        return RayLatex(self.alphabet.lettering, self.budget)
+    def _written(self) -> Any:
+        return rays_written(self.alphabet.notation.s, self.budget)
 
     def _in_cvxpy(self) -> Any:
         from cvxprivacy.solvers.conic.rays import weights_program

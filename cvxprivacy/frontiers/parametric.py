@@ -32,7 +32,7 @@ from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.covariance import ErrorCovariance
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.extremes import least_value
-from cvxprivacy.programs.notation import tex
+from cvxprivacy.programs.latex_symbols import tex
 from cvxprivacy.programs.parameter import Parameter
 from cvxprivacy.programs.worst import Worst, indexed
 from cvxprivacy.results.solution import Solution

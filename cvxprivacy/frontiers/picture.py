@@ -28,10 +28,10 @@ from cvxprivacy.frontiers.curve import CONCAVE, CONVEX, Breakpoint, Convex, Curv
 from cvxprivacy.frontiers.parametric import ParametricProblem
 from cvxprivacy.frontiers.point import Point
 from cvxprivacy.programs.expression import Constraint
-from cvxprivacy.programs.latex import ROW, aligned, plain
-from cvxprivacy.programs.notation import in_place, tex, upright
+from cvxprivacy.programs.latex_symbols import ROW, aligned, plain, tex, upright
 from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds, Excess
 from cvxprivacy.programs.worst import each_part, first_part
+from cvxprivacy.text import in_place
 from cvxprivacy.validation import typed
 
 __all__ = [

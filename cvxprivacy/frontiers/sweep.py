@@ -39,7 +39,7 @@ from cvxprivacy.frontiers.parametric import ParametricProblem
 from cvxprivacy.frontiers.point import breakpoint_of
 from cvxprivacy.frontiers.stored import from_json, to_json
 from cvxprivacy.frozen import Frozen
-from cvxprivacy.programs.notation import above
+from cvxprivacy.text import above
 from cvxprivacy.validation import integer, number, typed
 from cvxprivacy_verifier.balls import decode
 

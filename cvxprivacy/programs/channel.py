@@ -41,12 +41,11 @@ from scipy import sparse
 
 from cvxprivacy.additive import AdditiveCost, entries, in_blocks, span
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import Exact, FloatArray, floats, is_sparse
+from cvxprivacy.exact import Exact, FloatArray, floats, is_sparse, listed
 from cvxprivacy.frozen import FrozenFields, core, frozen
 from cvxprivacy.leakage import Leakage, MutualInformation
 from cvxprivacy.model.information import nat
 from cvxprivacy.programs.expression import Constraint, Expression, refuse_nonconvex
-from cvxprivacy.programs.notation import listed
 from cvxprivacy.programs.side_conditions import Auxiliary, Excess
 from cvxprivacy.programs.worst import Worst, parts_of
 from cvxprivacy.validation import table

@@ -14,87 +14,84 @@ Multipliers are called as in ``solution.duals``, where ν is that of ``mass``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from cvxprivacy.leakage import Leakage
+from cvxprivacy.leakage.base import Places
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.channel import INFORMATION
 from cvxprivacy.programs.compiler import Rules
 from cvxprivacy.programs.expression import Constraint, Expression
-from cvxprivacy.programs.latex import aligned, each, plus, times
-from cvxprivacy.programs.lettering import GIVEN_X, Lettering, Wording, total
-from cvxprivacy.programs.notation import tex, upright
+from cvxprivacy.programs.latex_symbols import (
+    GIVEN_X,
+    Notation,
+    PrintedCost,
+    Written,
+    aligned,
+    each,
+    multiplier,
+    plus,
+    tex,
+    times,
+    total,
+    upright,
+)
 from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds, Excess
-from cvxprivacy.programs.worst import Worst, parts_of
+from cvxprivacy.programs.worst import Worst, first_part
 
-__all__ = [
-    "CategoricalWriter",
-    "ChannelDual",
-    "ChannelStatement",
-    "Family",
-    "Row",
-    "Sum",
-    "is_a_channel",
-]
+__all__ = ["ChannelStatement", "categorical"]
+
+Key = tuple[str, str]  # the kind and the label of what is leaked
+Terms = list[tuple[Any, str]]  # texts with their factors
+LONGEST = 240  # characters of a line of the dual that is not broken
 
 
-@dataclass(frozen=True)
-class Family:
-    """Views that are alike but for z and law, and for the x that is known.
+class Row(NamedTuple):
+    """Constraints that are written alike, or the objective: terms with factors, and a bound."""
 
-    Their measures are equal by label: each z and law has an object of its own.
-    """
-
-    kind: str
-    label: str
-    measure: Leakage = field(compare=False)
-    free: bool  # whether each z is by itself
-    mark: str = ""
-
-    @property
-    def key(self) -> tuple[str, str]:
-        return self.kind, self.label
-
-    @property
-    def over(self) -> list[str]:
-        """Letters over which its views are added up wherever it stands."""
-        return ["x"] if self.kind == GIVEN_X else []
-
-
-@dataclass(frozen=True)
-class Sum:
-    """A quantity: measures and costs with their factors, and a constant."""
-
-    leaked: tuple[tuple[Fraction, Family], ...]
-    costs: tuple[tuple[Fraction, Wording], ...]
+    leaked: tuple[tuple[Fraction, Key, bool], ...]  # by kind and measure; True: of one z each
+    costs: tuple[tuple[Fraction, PrintedCost], ...]
     constant: Fraction
+    bound: Fraction = Fraction(0)
+    level: str = ""
+    relation: str = ""
+    per_output: bool = False
+    each_law: bool = False
+    name: str = ""
 
     @property
-    def free(self) -> tuple[str, ...]:
-        """Letters of which each has one such quantity, but the output's and the law's."""
+    def free(self) -> list[str]:
+        """Letters for each of which there is one, but the output's and the law's."""
         letters = dict.fromkeys(letter for _, cost in self.costs for letter in cost.free)
-        return tuple(letters | dict.fromkeys("z" for _, of in self.leaked if of.free))
+        return [*(letters | dict.fromkeys("z" for *_, alone in self.leaked if alone))]
+
+    @property
+    def events(self) -> set[str]:
+        """The values of W of which each counts one alone."""
+        return {cost.event for _, cost in self.costs} - {""}
+
+    def of_any(self, w: str) -> Row:
+        """Return the same for any value of W instead of one."""
+        costs = tuple(
+            (c, k._replace(event=w, free=(*k.free, w)) if k.event and w not in k.free else k)
+            for c, k in self.costs
+        )
+        return self._replace(costs=costs)
 
 
-@dataclass(frozen=True)
-class Row:
-    """Constraints that are written alike."""
+class Condition(NamedTuple):
+    """An auxiliary: its lines in the program, and what its multipliers add to the dual."""
 
-    name: str
-    sum: Sum
-    bound: Fraction
-    level: str
-    sense: str
-    up: bool  # stated as ≥
-    per_output: bool
-    of_law: bool
+    lines: list[str]
+    inside: Terms  # to what an input and an output have
+    objective: Terms
+    conditions: list[str]
 
 
 class ChannelStatement:
-    """What a channel program is in LaTeX.
+    """What a channel program, and its dual, are in LaTeX.
 
     Parameters
     ----------
@@ -112,528 +109,354 @@ class ChannelStatement:
         rules: Rules,
         criteria: Mapping[str, str],
     ) -> None:
-        self.of: Lettering = alphabet.lettering
+        self.of: Notation = alphabet.notation
         self._observers, self._values = len(alphabet.observers), len(alphabet.p_w)
-        self._marks: dict[tuple[str, str], tuple[str, str]] = {}
-        self._centred: dict[tuple[str, str], tuple[str, Any]] = {}  # weights of relative entropies
-        self.objective = self._sum(next(iter(parts_of(objective).values())))
-        self.worst = isinstance(objective, Worst)
+        self.measures: dict[Key, tuple[Leakage, Places]] = {}
         self.over = objective.over if isinstance(objective, Worst) else ""  # instead of laws k
+        self.k = (self.over or "k") if isinstance(objective, Worst) else ""  # of the maximum
+        self.objective = self._quantity(first_part(objective))
         self.rows = [row for name, group in rules.items() for row in self._rows(name, group)]
         parts = [(name, key, rule) for name, group in rules.items() for key, rule in group.items()]
         self.auxiliaries = [
-            (key, rule) for _, key, rule in parts
-            if isinstance(rule, Auxiliary) and not _as_another(rule)
+            self._auxiliary(key, rule) for _, key, rule in parts
+            if isinstance(rule, Auxiliary) and not self._as_another(key, rule)
         ]  # fmt: skip
         bounds = [(name, rule) for name, _, rule in parts if isinstance(rule, EntryBounds)]
-        self.floors = any(rule.lower is not None for _, rule in bounds)
-        self.caps = any(rule.upper is not None for _, rule in bounds)
-        row_names = {row.name for row in self.rows}
-        bound_names = [name for name, _ in bounds if name in criteria and name not in row_names]
-        self.entries = list(dict.fromkeys(criteria[name] for name in bound_names))
+        self.bounds = [
+            part for part, side in (("floor", "lower"), ("cap", "upper"))
+            if any(getattr(rule, side) is not None for _, rule in bounds)
+        ]  # fmt: skip
+        self.auxiliaries += [self._entries(part) for part in self.bounds]
+        shown = {row.name for row in self.rows}
+        self.entries = list(
+            dict.fromkeys(criteria[k] for k, _ in bounds if k in criteria and k not in shown)
+        )
 
-    # ---- what is written -----------------------------------------------------------------
+    # ---- what was stated -----------------------------------------------------------------
 
-    def _sum(self, expression: Expression) -> Sum:
-        groups: dict[tuple[str, str], list[tuple[Any, Any]]] = {}
+    def _quantity(self, expression: Expression) -> Row:
+        of, groups = self.of, dict[Key, list[tuple[Any, Any]]]()
         for name, weight in expression.weights.items():
             view = expression.views[name]
-            groups.setdefault((view.kind, view.measure.label), []).append((view, weight))
-        summands = expression.summands.items()
-        costs = [(c, k if isinstance(k, Wording) else self._unknown(k)) for k, c in summands]
-        alone = any("z" in k.free for _, k in costs)
-        leaked = []
-        for key, members in groups.items():
-            view, weight = members[0]
-            some = key[0] != GIVEN_X and len(members) < self._observers
-            free = bool(self.of.side) and (alone or some)
-            family = Family(*key, view.measure, free, self._mark(key, view.measure))
-            leaked.append((Fraction(weight) / view.scale, family))
-        return Sum(tuple(leaked), tuple(costs), Fraction(expression.constant))
+            key = view.kind, view.measure.label
+            groups.setdefault(key, []).append((view, weight))
+            if key not in self.measures:  # those of one symbol are numbered
+                alike = sum(
+                    other.symbol == view.measure.symbol for other, _ in self.measures.values()
+                )
+                mark = f", {alike + 1}" if alike and not view.measure.informs else ""
+                self.measures[key] = view.measure, of.places(view.kind, mark)
+        costs = [
+            (c, k if isinstance(k, PrintedCost) else PrintedCost(f"C_{{{upright(k)}}}(@s)", "x"))
+            for k, c in expression.summands.items()
+        ]
+        of_one_z, leaked = any("z" in k.free for _, k in costs), list[tuple[Fraction, Key, bool]]()
+        for key, ((view, weight), *others) in groups.items():
+            some = key[0] != GIVEN_X and 1 + len(others) < self._observers
+            alone = bool(of.side) and (of_one_z or some)
+            leaked.append((Fraction(weight) / view.scale, key, alone))
+        return Row(tuple(leaked), tuple(costs), Fraction(expression.constant))
 
-    def _unknown(self, name: str) -> Wording:
-        return Wording(f"C_{{{upright(name)}}}(@s)", "x")
-
-    def _mark(self, key: tuple[str, str], measure: Leakage) -> str:
-        """Return what tells scores of measures of one symbol apart."""
-        if key not in self._marks:
-            alike = sum(symbol == measure.symbol for symbol, _ in self._marks.values())
-            mark = f", {alike + 1}" if alike and not measure.informs else ""
-            self._marks[key] = measure.symbol, mark
-        return self._marks[key][1]
-
-    def _alike(self, rows: Mapping[str, Constraint]) -> Iterator[tuple[str, Constraint, Sum]]:
-        """Yield each constraint and its sum: of any w, where there is one alike for every w."""
-        sums = {key: self._sum(rule.expression) for key, rule in rows.items()}
-        events = {
-            key: {k.event for _, k in quantity.costs} - {""} for key, quantity in sums.items()
-        }
-        of_any: dict[str, tuple[Sum, Any]] = {}
-        values: dict[tuple[Sum, Any], set[str]] = {}
-        for key, rule in rows.items():
-            costs = tuple((c, self.of.for_each_w(k)) for c, k in sums[key].costs)
-            form = rule.level, rule.bound, rule.sense, rule.relation, rule.per_output
-            of_any[key] = replace(sums[key], costs=costs), form
-            values[of_any[key]] = values.get(of_any[key], set()) | events[key]
-        for key, rule in rows.items():
-            each_w = len(events[key]) == 1 and len(values[of_any[key]]) == self._values
-            yield key, rule, of_any[key][0] if each_w else sums[key]
+    def _row(self, rule: Constraint, number: str) -> Row:
+        """Return a constraint as it is written, its cost that of a number if it has no other."""
+        row, level, bound = self._quantity(rule.expression), rule.level, rule.bound
+        if number and not all(isinstance(k, PrintedCost) for k in rule.expression.summands):
+            cost = PrintedCost(f"C_{{{number}}}(@s)", "x", ("i",))
+            row, level = row._replace(costs=((Fraction(1), cost),)), f"b_{{{number}}}"
+        return row._replace(
+            bound=Fraction(1) if level else bound[0] if isinstance(bound, tuple) else bound,
+            level=level,
+            relation="=" if rule.sense == "==" else rule.relation,
+            per_output=rule.per_output,
+            each_law=rule.of_law and self.of.several,
+        )
 
     def _rows(self, name: str, group: Mapping[str, Any]) -> list[Row]:
-        """Return the constraints of a group, those that are written alike once."""
-        rows = {key: rule for key, rule in group.items() if isinstance(rule, Constraint)}
-        forms: dict[Any, str] = {}
-        for key, rule, quantity in self._alike(rows):
-            costs = quantity.costs
-            unworded = len(rows) > 1 and any(
-                not isinstance(k, Wording) for k in rule.expression.summands
-            )
-            level, bound = rule.level, rule.bound
-            if unworded and not self.of.several:  # each is another one: numbered
-                words = Wording(f"C_{{{upright(name)}, i}}(@s)", "x", ("i",))
-                costs, level = ((Fraction(1), words),), f"b_{{{upright(name)}, i}}"
-            if isinstance(bound, tuple):
-                bound = bound[0] if not level else Fraction(1)
-            elif level:
-                bound = Fraction(1)
-            written = (
-                Sum(quantity.leaked, costs, quantity.constant),
-                bound,
-                level,
-                rule.sense,
-                rule.relation == r"\ge",
-                rule.per_output,
-                rule.of_law and self.of.several,
-            )
-            forms.setdefault(written, key)
-        suffixes = ((key, key.removeprefix(name).removeprefix(".")) for key in rows)
-        parts = {key: re.split(r"[\[|]", suffix)[0] for key, suffix in suffixes}
+        """Return the constraints of a group: once those written alike, or for every value of W."""
+        rules = {key: rule for key, rule in group.items() if isinstance(rule, Constraint)}
+        number = f"{upright(name)}, i" if len(rules) > 1 and not self.of.several else ""
+        rows = {key: self._row(rule, number) for key, rule in rules.items()}
+        values: dict[Row, set[str]] = {}
+        for row in rows.values():
+            values.setdefault(row.of_any(self.of.w), set()).update(row.events)
+        forms: dict[Row, str] = {}
+        for key, row in rows.items():
+            of_any = row.of_any(self.of.w)
+            each_w = len(row.events) == 1 and len(values[of_any]) == self._values
+            forms.setdefault(of_any if each_w else row, key)
+        suffixes = {key: key.removeprefix(name).removeprefix(".") for key in rows}
+        parts = {key: re.split(r"[\[|]", suffix)[0] for key, suffix in suffixes.items()}
         # A part's name is shown, unless it is a value of z, or a number.
         labelled = len(forms) > 1 or len({*parts.values()}) == 1
         names: list[str] = []
         for key in forms.values():
             label = f"{name}.{parts[key]}" if labelled and parts[key] else name
             names.append(label if label not in names else f"{label}.{len(names)}")
-        return [Row(n, *written) for n, written in zip(names, forms, strict=True)]
+        return [row._replace(name=n) for n, row in zip(names, forms, strict=True)]
+
+    def _centred(self, row: Row) -> bool:
+        """Tell whether there is one for each w, of a relative entropy to a common law r."""
+        return any(self.measures[key][0].centred for _, key, _ in row.leaked)
+
+    def _letters(self, row: Row) -> list[str]:
+        """Return the letters for each of which there is a constraint."""
+        law, each_w = ["k"] if row.each_law else [], [self.of.w] if self._centred(row) else []
+        return [*law, *each_w, *row.free, *([self.of.y] if row.per_output else [])]
 
     # ---- the program ---------------------------------------------------------------------
 
-    def _amounts(self, quantity: Sum, per_output: bool) -> list[tuple[Fraction, str]]:
+    def _amounts(self, row: Row) -> Terms:
         """Return the terms of a quantity with their factors, in the program's variables."""
-        of, terms = self.of, []
-        for factor, family in quantity.leaked:
-            places = of.places(family.kind, family.mark)
-            side = ["z"] if of.side and not family.free else []
-            letters = [*family.over, *side, *([] if per_output else [of.y])]
-            terms.append((factor, total(letters, family.measure.latex(places))))
-        for factor, cost in quantity.costs:
-            free = cost.free + ((of.y,) if per_output else ())
-            terms.append((factor, of.expectation(cost._replace(free=free))))
-        return [(quantity.constant, ""), *terms] if quantity.constant else terms
-
-    def _letters(self, row: Row) -> list[str]:
-        """Return the letters of which there is a constraint each."""
-        law = ["k"] if row.of_law else []
-        each_w = [self.of.w] if any(family.measure.centred for _, family in row.sum.leaked) else []
-        return [*law, *each_w, *row.sum.free, *([self.of.y] if row.per_output else [])]
+        of, y = self.of, [self.of.y] if row.per_output else []
+        terms: Terms = [(row.constant, "")] if row.constant else []
+        for factor, key, alone in row.leaked:
+            measure, at = self.measures[key]
+            over = ["x"] if key[0] == GIVEN_X else []
+            over += ["z"] if of.side and not alone else []
+            terms.append((factor, total([*over, *([] if y else [of.y])], measure.latex(at))))
+        costs = [(factor, cost._replace(free=(*cost.free, *y))) for factor, cost in row.costs]
+        return terms + [(factor, of.expectation(cost)) for factor, cost in costs]
 
     def _line(self, row: Row) -> str:
         """Return a constraint in the program's variables."""
-        sign = -1 if row.up else 1
-        terms = [(sign * c, text) for c, text in self._amounts(row.sum, row.per_output)]
-        relation = "=" if row.sense == "==" else r"\ge" if row.up else r"\le"
-        right: list[tuple[Fraction, str]] = []
-        if row.bound:
-            right = [(sign * row.bound, row.level)]
-        else:
+        sign = -1 if row.relation == r"\ge" else 1
+        terms = [(sign * c, text) for c, text in self._amounts(row)]
+        right: Terms = [(sign * row.bound, row.level)]
+        if not row.bound:
             right = [(-c, text) for c, text in terms if c <= 0]
             terms = [(c, text) for c, text in terms if c > 0]
-        letters = self._letters(row)
-        return each(f"{plus(terms)} {relation} {plus(right)}", letters)
-
-    def expanded(self) -> str:
-        """Return min … s.t. … in the program's variables, without delimiters."""
-        of = self.of
-        objective = plus(self._amounts(self.objective, False))
-        if self.worst:
-            objective = rf"\max_{{{self.over or 'k'}}} \left\{{ {objective} \right\}}"
-        lines = [self._line(row) for row in self.rows] + self.entries
-        for name, rule in self.auxiliaries:
-            lines += self._auxiliary(name, rule)
-        lines += is_a_channel(of)
-        body, variables = "".join([objective, *lines]), of.channel
-        if any(family.measure.centred for q in self._quantities() for _, family in q.leaked):
-            variables += r",\, r"
-            lines += [each(rf"r({of.y}) \ge 0", [of.y]), rf"{total([of.y], f'r({of.y})')} = 1"]
-        return aligned(variables, objective, lines, self._definitions(body))
-
-    def _quantities(self) -> list[Sum]:
-        return [self.objective, *(row.sum for row in self.rows)]
-
-    def _definitions(self, body: str) -> list[str]:
-        """Return what Q, J and q are, as far as they are named."""
-        of, rows = self.of, [self.objective, *(row.sum for row in self.rows)]
-        kinds = list(dict.fromkeys(f.kind for each in rows for _, f in each.leaked))
-        costs = [cost for each in rows for _, cost in each.costs]
-        lines = [rf"Q{of.under}({of.s}, {of.y}) = {of.law}({of.s}) \, {of.channel}"]
-        events = any(cost.event or (cost.over == "w") for cost in costs)
-        parts = [k for k in ["W", *kinds] if k not in ("S", GIVEN_X) and (k in kinds or events)]
-        for kind in dict.fromkeys(parts):
-            joint, index = of.places(kind).j, of.places(kind).index
-            if kind == "W" and of.joint_name.startswith("Q"):
-                continue
-            hidden = [index] if kind != "W" else of.hidden("w")
-            side = of.hidden("z") if of.side else []
-            inner = rf"Q{of.under}({of.s}, {of.y})"
-            conditional = of.given_input([*hidden, *side])
-            over = [i for i in of.inputs if i not in (index, "z")]
-            lines.append(f"{joint} = {total(over, times(conditional, inner))}")
-        side = of.hidden("z") if of.side else []
-        for kind in {"S", GIVEN_X} & {*kinds} if side else ():
-            joint = of.places(kind).j
-            lines.append(rf"{joint} = {of.given_input(['z'])} \, Q{of.under}({of.s}, {of.y})")
-        if GIVEN_X in kinds:
-            places = of.places(GIVEN_X)
-            lines.append(f"{places.mass} = {total([places.index], places.j)}")
-        over = [i for i in of.inputs if i != "z"]
-        mass = total(over, times(of.given_input(side), rf"Q{of.under}({of.s}, {of.y})"))
-        named = f"q{of.under}({of.observation})"
-        return [*lines, f"{named} = {mass}"] if named in body else lines
-
-    def _pairs(self, name: str, rule: Excess) -> list[str]:
-        """Return what one input has above e^ε times another, of all pairs at once."""
-        of, other = self.of, _other(self.of)
-        pair, right = [*of.inputs, other], rf"{_factor(rule)} \, p({of.y} \mid {other})"
-        u = rf"u_{{{upright(name.rpartition('.')[0])}}}({of.s}, {other}, {of.y})"
-        return [
-            each(rf"{of.channel} - {right} \le {u}", [*pair, of.y]),
-            each(rf"{total([of.y], u)} \le {tex(float(rule.bound))}", pair),
-            each(rf"{u} \ge 0", [*pair, of.y]),
-        ]
-
-    def _auxiliary(self, name: str, rule: Auxiliary) -> list[str]:
-        of, label = self.of, upright(name)
-        if isinstance(rule, Excess) and rule.pair is not None:
-            return self._pairs(name, rule)
-        if isinstance(rule, Excess):
-            k = _mark(of, name)
-            above = rf"q{of.under}({of.y}) \le {of.original} + u_{{{k}}}({of.y})"
-            letters = ["k", of.y] if of.several else [of.y]
-            most = rf"{total([of.y], f'u_{{{k}}}({of.y})')} \le {tex(float(rule.bound))}"
-            if of.several and "[" in name:
-                return []
-            return [
-                each(above, letters),
-                each(most, letters[:-1]),
-                each(rf"u_{{{k}}}({of.y}) \ge 0", letters),
-            ]
-        if rule.kind == "ratio":
-            a = rf"a_{{{label}}}({of.y})"
-            return [each(rf"{a} \le {of.channel} \le {rule.written} \, {a}", [*of.inputs, of.y]),
-                    rf"{total([of.y], a)} \le 1"]  # fmt: skip
-        u = rf"u_{{{label}}}({of.y})"
-        return [each(rf"{of.channel} \le {u}", [*of.inputs, of.y]),
-                rf"{total([of.y], u)} \le {rule.written}"]  # fmt: skip
-
-
-def _as_another(rule: Auxiliary) -> bool:
-    """Tell a pair of letters that is written with the first one: they are alike."""
-    return isinstance(rule, Excess) and rule.pair not in (None, (0, 1))
-
-
-def _factor(rule: Excess) -> str:
-    """Return e^ε of a pair."""
-    (symbol,) = rule.moving
-    return rf"e^{{{tex(symbol.rate * float(symbol.typed))}}}"
-
-
-def _other(of: Lettering) -> str:
-    """Return the letters of another input."""
-    return ", ".join(f"{letter}'" for letter in of.inputs)
-
-
-def is_a_channel(of: Lettering) -> list[str]:
-    """Return that each input's law of outputs is one."""
-    nonnegative = each(rf"{of.channel} \ge 0", [*of.inputs, of.y])
-    return [nonnegative, each(rf"{total([of.y], of.channel)} = 1", of.inputs)]
-
-
-def _power(units: str, exponent: str) -> str:
-    """Return e, or 2 of bits, to a power."""
-    return rf"{'2' if units == 'bits' else 'e'}^{{{exponent}}}"
-
-
-def _mark(of: Lettering, name: str) -> str:
-    base = upright(name.split("[")[0])
-    return f"{base}, k" if of.several else base
-
-
-# ---- the dual -----------------------------------------------------------------------------
-
-
-class ChannelDual(ChannelStatement):
-    """What the dual of a channel program is in LaTeX; arguments are those of its base."""
-
-    def dual(self) -> str:
-        """Return max … s.t. … in the multipliers, without delimiters."""
-        of, weight = self.of, self.of.weight
-        nu = rf"\nu({of.s})"
-        first = rf"{weight} \, {nu}"
-        entry: list[tuple[Any, str]] = []
-        if self.floors:
-            low = rf"\ell({of.s}, {of.y}) \, \mu_{{\text{{floor}}}}({of.s}, {of.y})"
-            entry.append((1, total([of.y], low)))
-        if self.caps:
-            high = rf"c({of.s}, {of.y}) \, \mu_{{\text{{cap}}}}({of.s}, {of.y})"
-            entry.append((-1, total([of.y], high)))
-        if entry:
-            first = rf"{weight} \, \left({plus([(1, nu), *entry])}\right)"
-        objective = [(Fraction(1), total(of.inputs, first))]
-        conditions: list[str] = []
-        free: list[tuple[str, list[str]]] = []
-        signed: list[tuple[str, list[str]]] = []
-        for row in self.rows:
-            letters = self._letters(row)
-            multiplier = _multiplier(row.name, letters)
-            right = row.bound - row.sum.constant if not row.level else row.bound
-            if right:
-                factor = rf"{row.level} \, " if row.level else ""
-                objective.append((-right, total(letters, factor + multiplier)))
-            (free if row.sense == "==" else signed).append((multiplier, letters))
-        if self.objective.constant:
-            objective.append((self.objective.constant, ""))
-        inside = self._inside()
-        for name, rule in self.auxiliaries:
-            terms, outside, constraints = self._dual_auxiliary(name, rule)
-            inside += terms
-            objective += outside
-            conditions += constraints
-        left = nu
-        for i, part in enumerate(("floor", "cap")):
-            if (self.floors, self.caps)[i]:
-                mu = rf"\mu_{{\text{{{part}}}}}({of.s}, {of.y})"
-                left += f" {'-' if i else '+'} {mu}"
-                conditions.append(each(rf"{mu} \ge 0", [*of.inputs, of.y]))
-        if of.several:
-            left = rf"{weight} \, \left({left}\right)" if " " in left else rf"{weight} \, {left}"
-        main = _broken(left, inside, [*of.inputs, of.y])
-        families = {f.key: f for q in self._quantities() for _, f in q.leaked}
-        scores = []
-        for family in families.values():
-            places = of.places(family.kind, family.mark)
-            letters = (["k"] if of.several else []) + places.observation.split(", ")
-            scores += [_each_too(c, letters) for c in family.measure.latex_scores(places)[1]]
-        for weight, places in self._centred.values():  # of the row r
-            grown = places.sum(rf"{weight} \, {_power(of.units, places.score('s'))}")
-            most = "1" if weight == rf"\theta({self.over})" else places.sum(weight)
-            scores.append(_each_too(rf"{grown} \le {most}", of.observation.split(", ")))
-        conditions = [*scores, *conditions, *_alike(signed, r"\ge 0")]
-        conditions += _alike(free, r"\text{ free}")
-        if self.worst:
-            k = self.over or "k"
-            conditions += [
-                rf"\theta({k}) \ge 0 \quad \forall\, {k}",
-                rf"\sum_{{{k}}} \theta({k}) = 1",
-            ]
-        return aligned(self._variables(families.values()), plus(objective), [main, *conditions],
-                       self._dual_definitions(), least=False)  # fmt: skip
-
-    def _inside(self) -> list[tuple[Any, str]]:
-        """Return what an input and an output have of the objective and of every constraint."""
-        of = self.of
-        weights: dict[tuple[str, str], list[tuple[Fraction, str]]] = {}
-        families: dict[tuple[str, str], Family] = {}
-        by_z: dict[tuple[str, str], list[list[str]]] = {}
-        share = rf"\theta({self.over or 'k'})" if self.worst else ""
-        for factor, family in self.objective.leaked:
-            weights.setdefault(family.key, []).append((factor, share))
-            families.setdefault(family.key, family)
-        of_costs = "" if self.over else share  # θ adds up to 1
-        costs = [(factor, times(of_costs, of.averaged(c))) for factor, c in self.objective.costs]
-        for row in self.rows:
-            letters = self._letters(row)
-            outer = [i for i in letters if i not in ("k", "z", of.y)]
-            for factor, family in row.sum.leaked:
-                outer = [] if family.measure.centred else outer
-                text = total(outer, _multiplier(row.name, letters))
-                weights.setdefault(family.key, []).append((factor, text))
-                families.setdefault(family.key, family)
-                by_z.setdefault(family.key, []).append(letters)
-            if row.sum.costs:
-                costs += self._costs(row, letters)
-        terms = []
-        for key, family in families.items():
-            places, summands = of.places(family.kind, family.mark), weights[key]
-            score = family.measure.latex_scores(places)[0]
-            if family.measure.centred:  # of each w by itself, whose weight is under the sum
-                score = rf"\frac{{{plus(summands)}}}{{{places.pi}}} \, {score}"
-                terms.append((Fraction(1), of.seeing(family.kind, score)))
-                self._centred[family.key] = plus(summands), places
-                continue
-            text = of.seeing(family.kind, score)
-            factor, first = summands[0]
-            side = of.hidden("z") if of.side else []
-            apart = any("z" in letters for letters in by_z.get(key, ()))
-            text = text if apart else total(side, text)
-            if len(summands) > 1:
-                text = rf"\left({plus(summands)}\right) \, {text}"
-                factor = Fraction(1)
-            else:
-                text = times(first, text)
-            terms.append((factor, total(side, text) if apart else text))
-        terms += [(c, text) for c, text in costs if c]
-        if not of.several:
-            return terms
-        return [(c, rf"\sum_{{k}} p_k({of.s}) \, {text}") for c, text in terms]
-
-    def _costs(self, row: Row, letters: list[str]) -> list[tuple[Fraction, str]]:
-        """Return what a constraint's costs add, each sum over z and others in front."""
-        of = self.of
-        clash = of.w in row.sum.free and of.w in of.inputs
-        indices = [f"{of.w}'" if clash and i == of.w else i for i in letters]
-        multiplier = _multiplier(row.name, indices)
-        sums = [i for i in indices if i not in ("k", of.y) and i not in of.inputs]
-        w = f"{of.w}'" if clash else ""
-        terms = [(c, of.averaged(k._replace(free=row.sum.free), w)) for c, k in row.sum.costs]
-        terms = [(c, text) for c, text in terms if c]
-        if len(terms) < 2:
-            return [(c, total(sums, times(multiplier, text))) for c, text in terms]
-        return [(Fraction(1), total(sums, rf"{multiplier} \, \left({plus(terms)}\right)"))]
-
-    def _dual_auxiliary(
-        self, name: str, rule: Auxiliary
-    ) -> tuple[list[tuple[Any, str]], list[tuple[Any, str]], list[str]]:
-        """Return what an auxiliary adds inside, to the objective, and to the conditions."""
-        of = self.of
-        letters, sums = [*of.inputs, of.y], list(of.inputs)
-        bar = "" if not of.several else rf"{of.weight} \, "
-
-        def mu(part: str) -> str:
-            return rf"\mu_{{{upright(f'{name}.{part}')}}}({of.s}, {of.y})"
-
-        weight = of.weight
-        if isinstance(rule, Excess):
-            of_pairs = rule.pair is not None
-            return self._dual_pairs(name, rule) if of_pairs else self._dual_excess(name, rule)
-        top = rf"\tau_{{{upright(name)}}}"
-        if rule.kind == "ratio":
-            inner = rf"\left({rule.written} \, {mu('cap')} - {mu('floor')}\right)"
-            price = total(sums, times(weight, inner))
-            constraints = [each(rf"{price} \le {top}", [of.y])]
-            constraints += [rf"{top} \ge 0"]
-            constraints += [each(rf"{mu(part)} \ge 0", letters) for part in ("floor", "cap")]
-            inside = [(1, bar + mu("cap")), (-1, bar + mu("floor"))]
-            return inside, [(-1, top)], constraints
-        inner = total(sums, rf"{weight} \, {mu('cap')}")
-        constraints = [each(rf"{inner} \le {top}", [of.y]), each(rf"{mu('cap')} \ge 0", letters)]
-        return [(1, bar + mu("cap"))], [(-1, rf"{rule.written} \, {top}")], constraints
-
-    def _dual_pairs(self, name: str, rule: Excess) -> Any:
-        of, other = self.of, _other(self.of)
-        mu = rf"\mu_{{{upright(name.rpartition('.')[0] + '.cap')}}}"
-        ours, theirs = (rf"{mu}({a}, {b}, {of.y})" for a, b in ((of.s, other), (other, of.s)))
-        inner = total(other.split(", "), rf"\left({ours} - {_factor(rule)} \, {theirs}\right)")
-        most = total([*of.inputs, *other.split(", ")], rf"\max_{{{of.y}}} {ours}")
-        inside = inner if of.several else rf"\frac{{1}}{{{of.weight}}} \, {inner}"
-        conditions = [each(rf"{ours} \ge 0", [*of.inputs, *other.split(", "), of.y])]
-        return [(1, inside)], [(-Fraction(rule.bound), most)], conditions
-
-    def _dual_excess(self, name: str, rule: Excess) -> Any:
-        of, base = self.of, name.split("[")[0]
-        if of.several and "[" in name:
-            return [], [], []
-        law = ["k"] if of.several else []
-        args = ", ".join([*law, of.y])
-        mu, top = rf"\mu_{{{upright(base + '.cap')}}}({args})", rf"\tau_{{{upright(base)}}}"
-        top += "(k)" if law else ""
-        outside = [(-1, total([*law, of.y], rf"{of.original} \, {mu}")),
-                   (-Fraction(rule.bound), total(law, top))]  # fmt: skip
-        constraints = [each(rf"{mu} \le {top}", [*law, of.y]), each(rf"{mu} \ge 0", [*law, of.y])]
-        inside = total(law, rf"p_k({of.s}) \, {mu}") if law else mu
-        return [(1, inside)], outside, constraints
-
-    def _variables(self, families: Any) -> str:
-        letters = [r"\nu"] + ([r"\lambda"] if self.rows else [])
-        for family in families:
-            posterior = self.of.places(family.kind).posterior
-            letters.append(posterior if family.measure.informs else "s")
-        if self.floors or self.caps or self.auxiliaries:
-            letters.append(r"\mu")
-        if any(not isinstance(a, Excess) or a.pair is None for _, a in self.auxiliaries):
-            letters.append(r"\tau")
-        letters += [r"\theta"] if self.worst else []
-        return ",\\, ".join(dict.fromkeys(letters))
-
-    def _dual_definitions(self) -> list[str]:
-        of, lines = self.of, []
-        if of.several:
-            lines.append(rf"{of.weight} > 0 \text{{ a mixture of the laws }} p_k({of.s})")
-        if self.floors or self.caps:
-            low = rf"\ell({of.s}, {of.y}) \le " if self.floors else ""
-            high = rf" \le c({of.s}, {of.y})" if self.caps else ""
-            lines.append(rf"{low}{of.channel}{high} \text{{ the bounds of entries}}")
-        return lines
-
-
-@dataclass(frozen=True)
-class CategoricalWriter:
-    """What min I(X; X̂) s.t. Pr(X ≠ X̂) ≤ D is in LaTeX, and its dual."""
-
-    budget: float
-    units: str
+        return each(f"{plus(terms)} {row.relation} {plus(right)}", self._letters(row))
 
     @property
-    def _of(self) -> Lettering:
-        return Lettering(same=True, units=self.units)
-
     def expanded(self) -> str:
-        """Return min … s.t. … in the program's variables, without delimiters."""
-        of = self._of
-        changed = total(["x", of.y], r"Q(x, \hat x) \, \mathbf 1[x \ne \hat x]")
-        objective = total([of.y], INFORMATION.latex(of.places("W")))
-        lines = [rf"{changed} \le {tex(self.budget)}", *is_a_channel(of)]
-        mass = rf"q(\hat x) = {total(['x'], 'Q(x, ' + of.y + ')')}"
-        joint = rf"Q(x, \hat x) = p(x) \, {of.channel}"
-        return aligned(of.channel, objective, lines, [joint, mass])
+        """Min … s.t. … in the program's variables, without delimiters."""
+        of, rows = self.of, (self.objective, *self.rows)
+        objective = plus(self._amounts(self.objective))
+        if self.k:
+            objective = rf"\max_{{{self.k}}} \left\{{ {objective} \right\}}"
+        lines = [self._line(row) for row in self.rows] + self.entries
+        lines += [line for auxiliary in self.auxiliaries for line in auxiliary.lines]
+        lines += of.is_a_channel()
+        body, variables = "".join([objective, *lines]), of.channel
+        if any(map(self._centred, rows)):
+            variables += r",\, r"
+            lines += [each(rf"r({of.y}) \ge 0", [of.y]), rf"{total([of.y], f'r({of.y})')} = 1"]
+        costs = [cost for row in rows for _, cost in row.costs]
+        events = any(cost.event or cost.over == "w" for cost in costs)
+        kinds = dict.fromkeys([*(["W"] if events else []), *(kind for kind, _ in self.measures)])
+        order = sorted(kinds, key=lambda kind: (kind in ("S", GIVEN_X), kind != "W"))
+        return aligned(variables, objective, lines, of.definitions(order, body))
 
+    # ---- auxiliaries ---------------------------------------------------------------------
+
+    def _as_another(self, name: str, rule: Auxiliary) -> bool:
+        """Tell what is written with another: a further pair of inputs, or a further law."""
+        if not isinstance(rule, Excess):
+            return False
+        return rule.pair != (0, 1) if rule.pair else self.of.several and "[" in name
+
+    def _auxiliary(self, name: str, rule: Auxiliary) -> Condition:
+        """Return an auxiliary of each kind: (P23), (P24) and (P25)."""
+        of, y, label = self.of, self.of.y, upright(name)
+        entry, weight = [*of.inputs, y], of.weight
+        if isinstance(rule, Excess):
+            return (self._pair if rule.pair else self._excess)(name, rule)
+        cap, floor = (multiplier(f"{name}.{part}", entry, r"\mu") for part in ("cap", "floor"))
+        top, bar = multiplier(name, (), r"\tau"), rf"{weight} \, " if of.several else ""
+        if rule.kind == "ratio":
+            a = rf"a_{{{label}}}({y})"
+            price = rf"{weight} \, \left({rule.written} \, {cap} - {floor}\right)"
+            return Condition(
+                [each(rf"{a} \le {of.channel} \le {rule.written} \, {a}", entry),
+                 rf"{total([y], a)} \le 1"],
+                [(1, bar + cap), (-1, bar + floor)],
+                [(-1, top)],
+                [each(rf"{total(of.inputs, price)} \le {top}", [y]), rf"{top} \ge 0",
+                 each(rf"{floor}, {cap} \ge 0", entry)],
+            )  # fmt: skip
+        u, price = rf"u_{{{label}}}({y})", total(of.inputs, rf"{weight} \, {cap}")
+        return Condition(
+            [each(rf"{of.channel} \le {u}", entry), rf"{total([y], u)} \le {rule.written}"],
+            [(1, bar + cap)],
+            [(-1, rf"{rule.written} \, {top}")],
+            [each(rf"{price} \le {top}", [y]), each(rf"{cap} \ge 0", entry)],
+        )  # fmt: skip
+
+    def _entries(self, part: str) -> Condition:
+        """Return what bounds of entries, floors ℓ or caps c, add to the dual."""
+        of, entry = self.of, [*self.of.inputs, self.of.y]
+        bound, sign = (r"\ell", -1) if part == "floor" else ("c", 1)
+        mu = multiplier(part, entry, r"\mu")
+        worth = total(entry, rf"{of.weight} \, {bound}({of.s}, {of.y}) \, {mu}")
+        inside = rf"{of.weight} \, {mu}" if of.several else mu
+        return Condition([], [(sign, inside)], [(-sign, worth)], [each(rf"{mu} \ge 0", entry)])
+
+    def _pair(self, name: str, rule: Excess) -> Condition:
+        """Return what one input has above e^ε times another, of all pairs at once."""
+        of, y, base = self.of, self.of.y, name.rpartition(".")[0]
+        (symbol,), primed = rule.moving, [f"{letter}'" for letter in of.inputs]
+        factor, other = rf"e^{{{tex(symbol.rate * float(symbol.typed))}}}", ", ".join(primed)
+        pair, u = [*of.inputs, *primed], rf"u_{{{upright(base)}}}({of.s}, {other}, {y})"
+        orders = (of.s, other, y), (other, of.s, y)
+        ours, theirs = (multiplier(f"{base}.cap", letters, r"\mu") for letters in orders)
+        inner = total(primed, rf"\left({ours} - {factor} \, {theirs}\right)")
+        inside = inner if of.several else rf"\frac{{1}}{{{of.weight}}} \, {inner}"
+        return Condition(
+            [each(rf"{of.channel} - {factor} \, p({y} \mid {other}) \le {u}", [*pair, y]),
+             each(rf"{total([y], u)} \le {tex(float(rule.bound))}", pair),
+             each(rf"{u} \ge 0", [*pair, y])],
+            [(1, inside)],
+            [(-rule.bound, total(pair, rf"\max_{{{y}}} {ours}"))],
+            [each(rf"{ours} \ge 0", [*pair, y])],
+        )  # fmt: skip
+
+    def _excess(self, name: str, rule: Excess) -> Condition:
+        """Return what outputs have above their levels, under each law."""
+        of, y = self.of, self.of.y
+        law, k = (["k"], ", k") if of.several else ([], "")
+        entry, u = [*law, y], rf"u_{{{upright(name)}{k}}}({y})"
+        mu, top = multiplier(f"{name}.cap", entry, r"\mu"), multiplier(name, law, r"\tau")
+        return Condition(
+            [each(rf"q{'_k' if law else ''}({y}) \le {of.original} + {u}", entry),
+             each(rf"{total([y], u)} \le {tex(float(rule.bound))}", law),
+             each(rf"{u} \ge 0", entry)],
+            [(1, total(law, rf"p_k({of.s}) \, {mu}") if law else mu)],
+            [(-1, total(entry, rf"{of.original} \, {mu}")), (-rule.bound, total(law, top))],
+            [each(rf"{mu} \le {top}", entry), each(rf"{mu} \ge 0", entry)],
+        )  # fmt: skip
+
+    # ---- the dual ------------------------------------------------------------------------
+
+    def _multiplier(self, row: Row, letters: Sequence[str]) -> str:
+        """Return λ of a constraint, or the share θ of the objective; "" where that is 1."""
+        share = rf"\theta({self.k})" if self.k else ""
+        return multiplier(row.name, letters) if row.name else share
+
+    def _weights(self) -> dict[Key, tuple[Terms, bool]]:
+        """Return ω of each measure as a sum of multipliers, and whether that depends on z."""
+        weights: dict[Key, tuple[Terms, bool]] = {}
+        for row in (self.objective, *self.rows):
+            letters = self._letters(row)
+            outer = [i for i in letters if i not in ("k", "z", self.of.y)]
+            for factor, key, _ in row.leaked:
+                outer = [] if self.measures[key][0].centred else outer
+                terms, by_z = weights.get(key, ([], False))
+                term = factor, total(outer, self._multiplier(row, letters))
+                weights[key] = [*terms, term], by_z or "z" in letters
+        return weights
+
+    def _inside(self) -> Terms:
+        """Return what an input and an output have of the objective and of every constraint."""
+        of, terms = self.of, list[tuple[Any, str]]()
+        side = of.side_sum
+        for key, (summands, by_z) in self._weights().items():
+            measure, at = self.measures[key]
+            score, (factor, omega) = measure.latex_scores(at)[0], summands[0]
+            if measure.centred:  # of each w by itself, whose weight is under the sum
+                score = rf"\frac{{{plus(summands)}}}{{{at.pi}}} \, {score}"
+                terms.append((1, of.seeing(key[0], score)))
+                continue
+            if len(summands) > 1:
+                factor, omega = Fraction(1), rf"\left({plus(summands)}\right)"
+            mean = of.seeing(key[0], score)
+            text = times(omega, mean if by_z else total(side, mean))
+            terms.append((factor, total(side, text) if by_z else text))
+        for row in (self.objective, *self.rows):
+            terms += self._costs(row)
+        return [(c, rf"\sum_{{k}} p_k({of.s}) \, {t}" if of.several else t) for c, t in terms]
+
+    def _costs(self, row: Row) -> Terms:
+        """Return what the costs of a constraint add, each sum over z and others in front."""
+        of, letters = self.of, self._letters(row)
+        clash = of.w in row.free and of.w in of.inputs
+        indices = [f"{of.w}'" if clash and i == of.w else i for i in letters]
+        price = self._multiplier(row, indices) if row.name or not self.over else ""  # θ adds to 1
+        sums = [i for i in indices if i not in ("k", of.y) and i not in of.inputs]
+        w = f"{of.w}'" if clash else ""
+        terms = [(c, of.averaged(k._replace(free=(*row.free,)), w)) for c, k in row.costs if c]
+        if len(terms) < 2 or not price:
+            return [(c, total(sums, times(price, text))) for c, text in terms]
+        return [(1, total(sums, rf"{price} \, \left({plus(terms)}\right)"))]
+
+    @property
     def dual(self) -> str:
-        """Return max … s.t. … in the multipliers, without delimiters."""
-        of, price = self._of, _multiplier("budget", [])
-        score, sound = INFORMATION.latex_scores(of.places("W"))
-        objective = plus([(1, total(["x"], r"p(x) \, \nu(x)")), (-self.budget, price)])
-        inside = rf"{score} + {price} \, \mathbf 1[x \ne \hat x]"
-        lines = [each(rf"\nu(x) \le {inside}", ["x", of.y])]
-        lines += [*(_each_too(line, [of.y]) for line in sound), rf"{price} \ge 0"]
-        return aligned(r"\nu,\, \lambda,\, r", objective, lines, least=False)
+        """Max … s.t. … in the multipliers, without delimiters."""
+        of, parts, left = self.of, self.auxiliaries, rf"\nu({self.of.s})"
+        objective: Terms = [(1, total(of.inputs, rf"{of.weight} \, {left}"))]
+        signs: dict[tuple[str, ...], list[str]] = {}
+        for row in self.rows:
+            letters = self._letters(row)
+            price = self._multiplier(row, letters)
+            right = row.bound if row.level else row.bound - row.constant
+            if right:
+                objective.append((-right, total(letters, times(row.level, price))))
+            relation = r"\text{ free}" if row.relation == "=" else r"\ge 0"
+            signs.setdefault((relation, *letters), []).append(price)
+        objective += [(self.objective.constant, "")] if self.objective.constant else []
+        objective += [term for part in parts for term in part.objective]
+        inside = self._inside() + [term for part in parts for term in part.inside]
+        left = rf"{of.weight} \, {left}" if of.several else left
+        lines = [_broken(left, inside, [*of.inputs, of.y]), *self._scores()]
+        lines += [line for part in parts for line in part.conditions]
+        for (relation, *letters), prices in signs.items():
+            lines.append(each(f"{', '.join(prices)} {relation}", letters))
+        if self.k:
+            lines += [each(rf"\theta({self.k}) \ge 0", [self.k]),
+                      total([self.k], rf"\theta({self.k}) = 1")]  # fmt: skip
+        where = [rf"{of.weight} > 0 \text{{ a mixture of the laws }} p_k({of.s})"] * of.several
+        low = rf"\ell({of.s}, {of.y}) \le " * ("floor" in self.bounds)
+        high = rf" \le c({of.s}, {of.y})" * ("cap" in self.bounds)
+        where += [rf"{low}{of.channel}{high} \text{{ the bounds of entries}}"] * bool(self.bounds)
+        body = "".join([*(text for _, text in objective), *lines])
+        return aligned(self._variables(body), plus(objective), lines, where, least=False)
+
+    def _scores(self) -> list[str]:
+        """Return what the scores of every measure satisfy, and what r adds."""
+        of, lines, law = self.of, list[str](), ["k"] if self.of.several else []
+        for measure, at in self.measures.values():
+            letters = [*law, *at.observation.split(", ")]
+            lines += [each(line, letters) for line in measure.latex_scores(at)[1]]
+        for key, (summands, _) in self._weights().items():
+            measure, at = self.measures[key]
+            if measure.centred:  # of the row r
+                weight, power = plus(summands), "2" if of.units == "bits" else "e"
+                grown = at.sum(rf"{weight} \, {power}^{{{at.score('s')}}}")
+                most = "1" if weight == rf"\theta({self.over})" else at.sum(weight)
+                lines.append(each(rf"{grown} \le {most}", of.observation.split(", ")))
+        return lines
+
+    def _variables(self, body: str) -> str:
+        """Return the letters of the multipliers in the body of the dual."""
+        letters = [r"\nu"] + ([r"\lambda"] if self.rows else [])
+        for measure, at in self.measures.values():
+            letters.append(at.posterior if measure.informs else "s")
+        letters += [letter for letter in (r"\mu", r"\tau", r"\theta") if letter in body]
+        return r",\, ".join(dict.fromkeys(letters))
 
 
-def _multiplier(name: str, letters: list[str]) -> str:
-    args = f"({', '.join(letters)})" if letters else ""
-    return rf"\lambda_{{{upright(name)}}}{args}"
-
-
-def _alike(multipliers: list[tuple[str, list[str]]], relation: str) -> list[str]:
-    """Return what is said of multipliers, in one line of those of the same letters."""
-    groups: dict[tuple[str, ...], list[str]] = {}
-    for multiplier, letters in multipliers:
-        groups.setdefault(tuple(letters), []).append(multiplier)
-    return [each(f"{', '.join(group)} {relation}", letters) for letters, group in groups.items()]
-
-
-def _each_too(condition: str, letters: list[str]) -> str:
-    """Return a condition with more letters in its quantifier."""
-    indices = ", ".join(letters)
-    if r"\forall" not in condition:
-        return each(condition, letters)
-    return f"{condition}, {indices}"
-
-
-def _broken(left: str, terms: list[tuple[Any, str]], letters: list[str]) -> str:
+def _broken(left: str, terms: Terms, letters: list[str]) -> str:
     """Return left ≤ a sum, for each of some letters, a long one in a row for each term."""
-    if sum(len(text) for _, text in terms) < 240:
+    if sum(len(text) for _, text in terms) < LONGEST:
         return each(rf"{left} \le {plus(terms)}", letters)
     rows = [plus([term]) for term in terms]
     rows = [f"- {row[1:]}" if row.startswith("-") else f"+ {row}" for row in rows]
     rows[0] = rows[0].removeprefix("+ ")
-    body = " \\\\\n & \\qquad {} ".join(rows)
-    return each(rf"{left} \le {body}", letters)
+    return each(rf"{left} \le " + " \\\\\n & \\qquad {} ".join(rows), letters)
+
+
+def categorical(budget: float, units: str) -> Written:
+    """Return min I(X; X̂) s.t. Pr(X ≠ X̂) ≤ D, and its dual, of letters too many for a table."""
+    of, price, changed = (
+        Notation(same=True, units=units),
+        multiplier("budget"),
+        r"\mathbf 1[x \ne \hat x]",
+    )
+    at = of.places("W")
+    objective, cost = total([of.y], INFORMATION.latex(at)), PrintedCost(changed, "x")
+    lines = [rf"{of.expectation(cost)} \le {tex(budget)}", *of.is_a_channel()]
+    expanded = aligned(of.channel, objective, lines, of.definitions(["W"], objective))
+    score, sound = INFORMATION.latex_scores(at)
+    lines = [each(rf"\nu(x) \le {score} + {price} \, {changed}", ["x", of.y])]
+    lines += [*(each(line, [of.y]) for line in sound), rf"{price} \ge 0"]
+    worth = plus([(1, total(["x"], r"p(x) \, \nu(x)")), (-budget, price)])
+    return Written(expanded, aligned(r"\nu,\, \lambda,\, r", worth, lines, least=False))

@@ -9,29 +9,49 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cvxprivacy.programs.covariance import GaussianView
 from cvxprivacy.programs.expression import Constraint, Expression
-from cvxprivacy.programs.latex import aligned, each, plus
-from cvxprivacy.programs.lettering import Wording
-from cvxprivacy.programs.notation import logarithm, tex, upright
+from cvxprivacy.programs.latex_symbols import (
+    PrintedCost,
+    Written,
+    aligned,
+    each,
+    logarithm,
+    multiplier,
+    plus,
+    tex,
+    times,
+    upright,
+)
 
-__all__ = ["BoxWriter", "CovarianceWriter"]
+__all__ = ["CovarianceStatement", "boxes"]
 
+_HALF = r"\tfrac{1}{2}"
 _TRACE = r"\mathrm{tr}\,"
+_HALF_A_NAT = {"bits": r"\tfrac{\log_2 e}{2}", "nats": _HALF}
+
+
+class _View(NamedTuple):
+    """What is observed, S + BΣBᵀ: its size, its covariance before a release, whether B is I, S."""
+
+    size: int
+    reference: str
+    encoded: bool
+    noise: str
 
 
 @dataclass(frozen=True)
-class CovarianceWriter:
+class CovarianceStatement:
     """What a covariance program, and its dual, are in LaTeX.
 
     Attributes
     ----------
-    encoded, hidden : tuple of int
-        V, and W, among the variables.
+    encoded : tuple of int
+        V among the variables.
     conditioned : bool
         Whether Z is known.
     above : str
@@ -46,7 +66,6 @@ class CovarianceWriter:
     """
 
     encoded: tuple[int, ...]
-    hidden: tuple[int, ...]
     conditioned: bool
     above: str
     objective: Expression
@@ -57,189 +76,147 @@ class CovarianceWriter:
 
     # ---- pieces --------------------------------------------------------------------------
 
-    def _views(self) -> dict[str, GaussianView]:
-        terms = [self.objective, *(row.expression for row in self.rows.values())]
-        return {name: term.views[name] for term in terms for name in term.weights}
+    @property
+    def _terms(self) -> list[tuple[str, Expression]]:
+        """The objective, whose multiplier is 1, and the left sides of the constraints."""
+        rows = [(multiplier(name), row.expression) for name, row in self.rows.items()]
+        return [("", self.objective), *rows]
 
-    def _is_encoded(self, view: GaussianView) -> bool:
-        """Whether it sees all that is encoded, and nothing else."""
-        return sorted(view.of) == sorted(self.encoded)
+    def _views(self) -> dict[str, _View]:
+        views = {name: term.views[name] for _, term in self._terms for name in term.weights}
+        return {name: self._view(view) for name, view in views.items()}
 
-    def _noisy(self, view: GaussianView) -> bool:
-        """Whether V does not determine what it sees."""
-        return not set(view.of) <= set(self.encoded)
-
-    def _reference(self, view: GaussianView) -> str:
-        if view.reference == "marginal" and not (self._is_encoded(view) and not self.conditioned):
-            return r"\Sigma_W"
-        return self.above
-
-    def _spread(self, view: GaussianView) -> str:
-        if self._is_encoded(view):
-            return r"\Sigma"
-        inner = r"B \, \Sigma \, B^\top"
-        return f"S + {inner}" if self._noisy(view) else inner
-
-    def _cost(self, key: Any, expression: Expression) -> str:
-        """Return the matrix of a cost; "" for the identity."""
-        if len(expression.summands) == 1 and expression.costs is not None:
-            factor = float(next(iter(expression.summands.values())))
-            if (expression.costs == factor * np.eye(len(expression.costs))).all():
-                return ""
-        return key.text.split("(")[0] if isinstance(key, Wording) else f"C_{{{upright(key)}}}"
+    def _view(self, view: GaussianView) -> _View:
+        encoded = sorted(view.of) == sorted(self.encoded)
+        marginal = view.reference == "marginal" and (self.conditioned or not encoded)
+        noise = "" if set(view.of) <= set(self.encoded) else "S"
+        return _View(len(view.of), r"\Sigma_W" if marginal else self.above, encoded, noise)
 
     def _costs(self, expression: Expression) -> list[tuple[Any, str]]:
-        return [(c, self._cost(k, expression)) for k, c in expression.summands.items()]
+        """Return the matrices of a cost with their factors; "" for the identity."""
+        costs, summands = expression.costs, expression.summands.items()
+        factor = float(next(iter(expression.summands.values()), 0))
+        if (
+            len(summands) == 1
+            and costs is not None
+            and (costs == factor * np.eye(len(costs))).all()
+        ):
+            return [(factor, "")]
+        return [
+            (c, k.text.split("(")[0] if isinstance(k, PrintedCost) else f"C_{{{upright(k)}}}")
+            for k, c in summands
+        ]
 
-    def _amounts(self, expression: Expression) -> list[tuple[Any, str]]:
-        constant = float(expression.constant)
+    def _amounts(self, term: Expression) -> list[tuple[Any, str]]:
+        constant = float(term.constant)
         terms: list[tuple[Any, str]] = [(constant, "")] if constant else []
-        for name, weight in expression.weights.items():
-            view = expression.views[name]
-            spread = self._spread(view)
-            spread = spread if spread == r"\Sigma" else rf"\left({spread}\right)"
-            ratio = rf"\frac{{\det {self._reference(view)}}}{{\det {spread}}}"
-            terms.append((weight, rf"\tfrac{{1}}{{2}} {logarithm(self.units)} {ratio}"))
-        return terms + [(c, rf"{_TRACE}{m}\Sigma") for c, m in self._costs(expression)]
+        for name, weight in term.weights.items():
+            view = self._view(term.views[name])
+            spread = plus([(1, view.noise)] * bool(view.noise) + [(1, r"B \, \Sigma \, B^\top")])
+            spread = r"\Sigma" if view.encoded else rf"\left({spread}\right)"
+            ratio = rf"\frac{{\det {view.reference}}}{{\det {spread}}}"
+            terms.append((weight, rf"{_HALF} {logarithm(self.units)} {ratio}"))
+        return terms + [(c, rf"{_TRACE}{m}\Sigma") for c, m in self._costs(term)]
 
     def _definitions(self) -> list[str]:
-        lines, condition = [], r" \mid Z" if self.conditioned else ""
+        lines, z = [], (", Z", r" \mid Z") if self.conditioned else ("", "")
         for view in self._views().values():
-            if self._noisy(view):
-                both = "X, Z" if self.conditioned else "X"
-                lines.append(rf"S = \Sigma_{{W \mid {both}}}")
-                lines.append(rf"B = \Sigma_{{W X{condition}}} \, {self.above}^{{-1}}")
-            elif not self._is_encoded(view):
+            if view.noise:
+                lines.append(rf"S = \Sigma_{{W \mid X{z[0]}}}")
+                lines.append(rf"B = \Sigma_{{W X{z[1]}}} \, {self.above}^{{-1}}")
+            elif not view.encoded:
                 lines.append(r"B \text{ selects } W \text{: } B \, V = W")
-        for expression in [self.objective, *(row.expression for row in self.rows.values())]:
-            for _, matrix in self._costs(expression):
-                if matrix.startswith("C") and expression.latex and not expression.weights:
-                    lines.append(rf"{_TRACE}{matrix}\Sigma = {expression.latex}")
-        if self.dependent:
-            lines.append(r"X \text{ less what others of it determine}")
+        for _, term in self._terms:
+            for _, matrix in self._costs(term):
+                if matrix.startswith("C") and term.latex and not term.weights:
+                    lines.append(rf"{_TRACE}{matrix}\Sigma = {term.latex}")
+        lines += [r"X \text{ less what others of it determine}"] * self.dependent
         return list(dict.fromkeys(lines))
 
     # ---- what is written -----------------------------------------------------------------
 
+    @property
     def expanded(self) -> str:
-        """Return min … s.t. … over Σ, without delimiters."""
+        """Min … s.t. … over Σ, without delimiters."""
         lines = []
         for row in self.rows.values():
-            up = row.relation == r"\ge"
-            sign = -1 if up else 1
+            sign = -1 if row.relation == r"\ge" else 1
             left = plus([(sign * c, text) for c, text in self._amounts(row.expression)])
-            lines.append(
-                rf"{left} {row.relation} {row.level or tex(sign * float(row.number) + 0.0)}"
-            )
+            right = row.level or tex(sign * float(row.number) + 0.0)
+            lines.append(rf"{left} {row.relation} {right}")
         lines.append(rf"0 \preceq \Sigma \preceq {self.above}")
         lines += [rf"\Sigma \preceq {_cap(name)}" for name in self.caps]
-        objective = plus(self._amounts(self.objective))
-        return aligned(r"\Sigma", objective, lines, self._definitions())
+        return aligned(r"\Sigma", plus(self._amounts(self.objective)), lines, self._definitions())
 
+    @property
     def dual(self) -> str:
-        """Return max … s.t. … over Y, P and λ, without delimiters."""
-        log, half = logarithm(self.units), _half(self.units)
-        weights: dict[str, list[tuple[Any, str]]] = {}
-        multipliers = {name: rf"\lambda_{{{upright(name)}}}" for name in self.rows}
-        for name, weight in self.objective.weights.items():
-            weights.setdefault(name, []).append((weight, ""))
-        for row_name, row in self.rows.items():
-            for name, weight in row.expression.weights.items():
-                weights.setdefault(name, []).append((weight, multipliers[row_name]))
+        """Max … s.t. … over Y, P and λ, without delimiters."""
+        log, nat = logarithm(self.units), _HALF_A_NAT[self.units]
+        caps = {f"P_{{{upright(name)}}}": _cap(name) for name in self.caps}
+        slack: list[tuple[Any, str]] = [(1, p) for p in ("P", *caps)]
         objective: list[tuple[Any, str]] = []
-        slack: list[tuple[Any, str]] = [(1, "P")]
-        parts = [(name, f"P_{{{upright(name)}}}") for name in self.caps]
-        slack += [(1, part) for _, part in parts]
-        slack += [(c, m or "I") for c, m in self._costs(self.objective)]
-        for row_name, row in self.rows.items():
-            slack += [
-                (c, rf"{multipliers[row_name]} \, {m or 'I'}")
-                for c, m in self._costs(row.expression)
-            ]
-        conditions = []
+        conditions, weights = [], dict[str, list[tuple[Any, str]]]()
+        for price, term in self._terms:
+            slack += [(c, times(price, m or "I")) for c, m in self._costs(term)]
+            for name, weight in term.weights.items():
+                weights.setdefault(name, []).append((weight, price))
         for name, view in self._views().items():
-            y = f"Y_{{{name}}}"
-            factor, omega = weights[name][0]
-            if len(weights[name]) > 1:
+            y, ((factor, omega), *others) = f"Y_{{{name}}}", weights[name]
+            if others:
                 factor, omega = 1, rf"\left({plus(weights[name])}\right)"
-            omega = omega and rf"{omega} \, "
-            nats = [(len(view.of), "")]
-            nats += [(-1, rf"{_TRACE}{y} S")] if self._noisy(view) else []
-            linear = rf"\left({plus(nats)}\right)" if len(nats) > 1 else rf"\cdot {plus(nats)}"
-            inner = (
-                rf"\tfrac{{1}}{{2}} {log} \det {self._reference(view)}"
-                rf" + \tfrac{{1}}{{2}} {log} \det {y} + {half} {linear}"
-            )
+            linear = rf"\cdot {view.size}"
+            if view.noise:
+                linear = rf"\left({view.size} - {_TRACE}{y} {view.noise}\right)"
+            logs = rf"{_HALF} {log} \det {view.reference} + {_HALF} {log} \det {y}"
+            inner = rf"{logs} + {nat} {linear}"
             alone = not omega and factor == 1
-            objective.append((factor, inner if alone else rf"{omega}\left({inner}\right)"))
-            pullback = y if self._is_encoded(view) else rf"B^\top {y} \, B"
-            slack.append((-factor, rf"{half} \, {omega}{pullback}"))
+            objective.append((factor, inner if alone else times(omega, rf"\left({inner}\right)")))
+            pullback = y if view.encoded else rf"B^\top {y} \, B"
+            slack.append((-factor, rf"{nat} \, {times(omega, pullback)}"))
             conditions.append(rf"{y} \succ 0")
-        objective.append((-1, rf"{_TRACE}P \, {self.above}"))
-        objective += [(-1, rf"{_TRACE}{p} \, {_cap(name)}") for name, p in parts]
-        constant = float(self.objective.constant)
-        for row_name, row in self.rows.items():
+        objective += [(-1, rf"{_TRACE}{p} \, {m}") for p, m in {"P": self.above, **caps}.items()]
+        for name, row in self.rows.items():
             right = float(row.number) - float(row.expression.constant)
-            bound = rf"{row.level} \, " if row.level else ""
-            size = 1.0 if row.level else right
-            if size:
-                objective.append((-size, bound + multipliers[row_name]))
-        if constant:
-            objective.append((constant, ""))
-        conditions = [rf"{plus(slack)} \succeq 0", *conditions, r"P \succeq 0"]
-        conditions += [rf"{p} \succeq 0" for _, p in parts]
-        if multipliers:
-            conditions.append(rf"{', '.join(multipliers.values())} \ge 0")
-        over = ",\\, ".join(["Y", "P", r"\lambda"] if multipliers else ["Y", "P"])
+            if row.level or right:
+                objective.append(
+                    (-1.0 if row.level else -right, times(row.level, multiplier(name)))
+                )
+        if self.objective.constant:
+            objective.append((float(self.objective.constant), ""))
+        conditions = [rf"{plus(slack)} \succeq 0", *conditions]
+        conditions += [rf"{p} \succeq 0" for p in ("P", *caps)]
+        if self.rows:
+            conditions.append(rf"{', '.join(map(multiplier, self.rows))} \ge 0")
+        over = r"Y,\, P,\, \lambda" if self.rows else r"Y,\, P"
         return aligned(over, plus(objective), conditions, self._definitions(), least=False)
 
 
-@dataclass(frozen=True)
-class BoxWriter:
-    """What water in boxes is in LaTeX, and its dual: min ½ Σ log (offset + cap)/(offset + x).
+def _cap(name: str) -> str:
+    return "M" if name == "cap" else f"M_{{{upright(name)}}}"
 
-    Attributes
+
+def boxes(units: str, poured: str, amount: float, x: str, offset: str, cap: str) -> Written:
+    """Return what water in boxes is, min ½ Σ log (offset + cap)/(offset + x), and its dual.
+
+    Parameters
     ----------
     units : {"bits", "nats"}
     poured : str
         What the amount is called.
     amount : float
-    level, offset, cap : str
+    x, offset, cap : str
         x_i ≤ cap, and what stands under it; "" for nothing.
     """
-
-    units: str
-    poured: str
-    amount: float
-    level: str
-    offset: str
-    cap: str
-
-    def expanded(self) -> str:
-        """Return min … s.t. … over x, without delimiters."""
-        x, cap, log = self.level, self.cap, logarithm(self.units)
-        parts = (f"{self.offset} + {part}" if self.offset else part for part in (cap, x))
-        ratio = "\\frac{{{}}}{{{}}}".format(*parts)
-        lines = [rf"\sum_{{i}} {x} \le {tex(self.amount)}", each(rf"0 \le {x} \le {cap}", ["i"])]
-        return aligned(x, rf"\tfrac{{1}}{{2}} \sum_{{i}} {log} {ratio}", lines)
-
-    def dual(self) -> str:
-        """Return max … s.t. … over Y, P and λ, without delimiters."""
-        offset, cap, half = self.offset, self.cap, _half(self.units)
-        log, price = logarithm(self.units), rf"\lambda_{{{upright(self.poured)}}}"
-        top = rf"\left({offset} + {cap}\right)" if offset else cap
-        linear = rf" \left(1 - {offset} \, Y_i\right)" if offset else ""
-        inner = rf"\tfrac{{1}}{{2}} {log} \left({top} \, Y_i\right) + {half}{linear} - {cap} \, P_i"
-        objective = rf"\sum_{{i}} \left({inner}\right) - {tex(self.amount)} \, {price}"
-        lines = [each(rf"{half} \, Y_i \le {price} + P_i", ["i"]), each("Y_i > 0", ["i"])]
-        lines += [each(r"P_i \ge 0", ["i"]), rf"{price} \ge 0"]
-        return aligned(r"Y,\, P,\, \lambda", objective, lines, least=False)
-
-
-def _half(units: str) -> str:
-    """Return half a nat in some units."""
-    return r"\tfrac{\log_2 e}{2}" if units == "bits" else r"\tfrac{1}{2}"
-
-
-def _cap(name: str) -> str:
-    return "M" if name == "cap" else f"M_{{{upright(name)}}}"
+    log, nat, price = logarithm(units), _HALF_A_NAT[units], multiplier(poured)
+    top, under = (f"{offset} + {part}" if offset else part for part in (cap, x))
+    objective = rf"{_HALF} \sum_{{i}} {log} \frac{{{top}}}{{{under}}}"
+    lines = [rf"\sum_{{i}} {x} \le {tex(amount)}", each(rf"0 \le {x} \le {cap}", ["i"])]
+    top, linear = rf"\left({top}\right)" if offset else cap, ""
+    if offset:
+        linear = rf" \left(1 - {offset} \, Y_i\right)"
+    inner = rf"{_HALF} {log} \left({top} \, Y_i\right) + {nat}{linear} - {cap} \, P_i"
+    worth = rf"\sum_{{i}} \left({inner}\right) - {tex(amount)} \, {price}"
+    conditions = [rf"{nat} \, Y_i \le {price} + P_i", "Y_i > 0", r"P_i \ge 0"]
+    sound = [*(each(line, ["i"]) for line in conditions), rf"{price} \ge 0"]
+    dual = aligned(r"Y,\, P,\, \lambda", worth, sound, least=False)
+    return Written(aligned(x, objective, lines), dual)

@@ -80,16 +80,15 @@ class Dual(FrozenFields):
 
     def violation(self, program: ChannelProgram) -> float:
         """Return the largest amount by which a multiplier has the wrong sign."""
-        signed = {name: row for name, row in program.constraints.items() if row.sense == "<="}
-        worst = 0.0
-        for name, row in signed.items():
-            lam = _as(self.multipliers.get(name), (program.m,) if row.per_output else ())
-            worst = max(worst, float(np.max(-lam)))
+        parts = [
+            _as(self.multipliers.get(name), (program.m,) if row.per_output else ())
+            for name, row in program.constraints.items()
+            if row.sense == "<="
+        ]
         for name, aux in program.auxiliaries.items():
             shapes = aux.shapes(program.n, program.m)
-            for part, shape in zip(self.auxiliaries.get(name, ()), shapes, strict=False):
-                worst = max(worst, float(np.max(-_as(part, shape))))
-        return worst
+            parts += map(_as, self.auxiliaries.get(name, ()), shapes)
+        return max([0.0, *(float(np.max(-part)) for part in parts)])
 
     def weights(self, program: ChannelProgram) -> dict[str, FloatArray]:
         """Return ω_k(y) = α_k(y) + Σ_j λ_j β_jk(y) by view, shape (m,) (P14)."""

@@ -9,26 +9,108 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NoReturn, Self
 
 import numpy as np
 
 from cvxprivacy.additive import AdditiveCost, Cost, dense, floats, plus as added, times as product
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import Exact, FloatArray, alike, array as exact_array, plus, rational, written
+from cvxprivacy.exact import (
+    Exact,
+    FloatArray,
+    alike,
+    array as exact_array,
+    listed,
+    plus,
+    rational,
+    written,
+)
 from cvxprivacy.frozen import FrozenDict, FrozenFields, core
-from cvxprivacy.programs.notation import listed, tex
+from cvxprivacy.programs.latex_symbols import tex
 from cvxprivacy.programs.parameter import Scalar, Symbol
-from cvxprivacy.programs.quantity import Quantity
 from cvxprivacy.validation import table, typed
 
-__all__ = ["Constraint", "Expression", "Minimize", "refuse_nonconvex"]
+__all__ = ["Constraint", "Expression", "Minimize", "Quantity", "refuse_nonconvex"]
 
 Sense = Literal["<=", "=="]
+_REMEDY = (
+    "quantities are added, weighed by numbers and compared; of a maximum, bound each by itself"
+)
+_REFLECTED = {  # what NumPy calls the operators of a number of its own on the left
+    "add": "__radd__",
+    "subtract": "__rsub__",
+    "multiply": "__rmul__",
+    "divide": "__rtruediv__",
+    "less_equal": "__ge__",
+    "greater_equal": "__le__",
+    "equal": "__eq__",
+}
+
+
+def _refused(what: str, remedy: str) -> Callable[..., NoReturn]:
+    """Return an operator that says why a quantity of a release has none of its kind."""
+
+    def operator(*operands: Any, **options: Any) -> NoReturn:
+        raise TypeError(f"{what}: {remedy}")
+
+    return operator
+
+
+class Quantity:
+    """A quantity with ``+``, ``*`` by numbers, ``<=``, ``>=`` and ``==``, and what these make.
+
+    As in CVXPY; no other function of a quantity is stated by a program.
+    """
+
+    def __add__(self, other: Any) -> Any:
+        raise NotImplementedError
+
+    def __mul__(self, factor: Any) -> Self:
+        raise NotImplementedError
+
+    def __radd__(self, other: Any) -> Any:
+        return self.__add__(other)
+
+    def __rmul__(self, factor: Any) -> Self:
+        return self.__mul__(factor)
+
+    def __neg__(self) -> Self:
+        return self * -1
+
+    def __sub__(self, other: Any) -> Any:
+        return self + -other
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other
+
+    __rtruediv__ = _refused(
+        "a reciprocal of a quantity of a release is not taken",
+        "1/quantity <= b is stated as quantity >= 1/b, where that is convex",
+    )
+    __pow__ = _refused(
+        "a power of a quantity of a release is not taken",
+        "bound the quantity itself by the root of the bound",
+    )
+    __abs__ = _refused(
+        "an absolute value of a quantity of a release is not taken",
+        "bound it from both sides, by two names: quantity <= b and quantity >= -b",
+    )
+    __lt__ = __gt__ = _refused(  # which max and min ask for, too
+        "a strict inequality has no optimum",
+        f"state it with <= or >= (and of max or min: {_REMEDY})",
+    )
+    # NumPy and CVXPY would take a quantity for an array of objects
+    __array__ = _refused("a quantity of a release is not an array", _REMEDY)
+
+    def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        reflected, number = _REFLECTED.get(function.__name__), inputs[0]
+        if reflected is None or isinstance(number, Quantity):
+            raise TypeError(f"numpy.{function.__name__} of a quantity of a release: {_REMEDY}")
+        return getattr(self, reflected)(number if np.ndim(number) else number.item())
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +140,7 @@ class Expression(Quantity, FrozenFields):
         Of which law it is a quantity.
     of_channel : bool
         Whether it is of chances p(x̂ | s) themselves: of no table of records is it known.
-    wordings : mapping of Wording to number
+    printed_costs : mapping of PrintedCost to number
         Of what the cost is a sum, where that is known, for print.
 
     Every number is exact: a float as the dyadic rational that it is, else a ``Fraction``; sums
@@ -77,7 +159,7 @@ class Expression(Quantity, FrozenFields):
     views: Mapping[str, Any] = field(default_factory=dict)
     origin: int | None = None
     of_channel: bool = False
-    wordings: Mapping[Any, Fraction] = field(default_factory=dict)
+    printed_costs: Mapping[Any, Fraction] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         def kept(name: str, value: Any) -> None:
@@ -89,7 +171,7 @@ class Expression(Quantity, FrozenFields):
         kept("weights", FrozenDict(weights))
         kept("derivatives", FrozenDict(self.derivatives))
         kept("views", FrozenDict(self.views))
-        kept("wordings", FrozenDict(self.wordings))
+        kept("printed_costs", FrozenDict(self.printed_costs))
         remedy = "forbid the move with upper = 0"
         if isinstance(self.cost, AdditiveCost):
             for part in self.cost.parts:
@@ -108,16 +190,16 @@ class Expression(Quantity, FrozenFields):
         """Return the same quantity under another name."""
         return replace(self, name=name, latex=latex)
 
-    def worded(self, *wordings: Any, less: Any = ()) -> Expression:
+    def printed_as(self, *costs: Any, less: Any = ()) -> Expression:
         """Return the same quantity, its cost written as the mean of functions, less others."""
-        signs = dict.fromkeys(wordings, Fraction(1)) | dict.fromkeys(less, Fraction(-1))
-        return replace(self, wordings=signs)
+        signs = dict.fromkeys(costs, Fraction(1)) | dict.fromkeys(less, Fraction(-1))
+        return replace(self, printed_costs=signs)
 
     @property
     def summands(self) -> Mapping[Any, Fraction]:
         """Of what the cost is a sum: of itself by its name, if nothing is known of it."""
-        if self.wordings or self.cost is None:
-            return self.wordings
+        if self.printed_costs or self.cost is None:
+            return self.printed_costs
         return {self.name: Fraction(1)}
 
     # ---- algebra -------------------------------------------------------------------------
@@ -156,7 +238,7 @@ class Expression(Quantity, FrozenFields):
             views={**self.views, **other.views},
             origin=other.origin if self.origin is None else self.origin,
             of_channel=self.of_channel or other.of_channel,
-            wordings={
+            printed_costs={
                 k: self.summands.get(k, Fraction(0)) + other.summands.get(k, Fraction(0))
                 for k in {**self.summands, **other.summands}
             },
@@ -192,7 +274,7 @@ class Expression(Quantity, FrozenFields):
             constant_radius=rational(self.constant_radius) * (abs(by) + radius)
             + radius * abs(rational(self.constant)),
             latex=_multiplied(by, self.latex),
-            wordings={k: c * by for k, c in self.summands.items()},
+            printed_costs={k: c * by for k, c in self.summands.items()},
             derivatives=derivatives,
         )
 
@@ -384,6 +466,16 @@ class Constraint:
         """The bound, where it is one for all outputs."""
         assert isinstance(self.bound, Fraction)
         return self.bound
+
+    def stated(self, written: Callable[[float], str] = tex, y: str = r"\hat x") -> str:
+        """Return it in LaTeX as it was stated, of outputs y, its numbers ``written`` so."""
+        sign, bound = -1 if self.relation == r"\ge" else 1, self.bound
+        numbers = {*bound} if isinstance(bound, tuple) else {bound}
+        right = self.right or self.level or f"b({y})"
+        if not self.right and len(numbers) == 1:
+            right = written(sign * float(numbers.pop()) + 0.0)
+        each = rf" \quad \forall\, {y}" if self.per_output else ""
+        return f"{self.expression.latex} {self.relation} {right}{each}"
 
     def bounds(self, m: int) -> FloatArray:
         """Return the bound in floats, shape () or, per output, (m,)."""

@@ -10,9 +10,9 @@ import numpy as np
 
 from cvxprivacy.additive import AdditiveCost, dense
 from cvxprivacy.exact import fractions
+from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.expression import Expression
-from cvxprivacy.programs.letters import Letters
 from cvxprivacy.programs.worst import Worst
 
 __all__ = ["greatest_distortion", "least_value"]
@@ -59,7 +59,7 @@ def _rounded_up(value: Fraction, expression: Expression) -> float:
 
 
 def greatest_distortion(
-    program: ChannelProgram, letters: Letters, distortion: Expression | Worst
+    program: ChannelProgram, letters: Alphabet, distortion: Expression | Worst
 ) -> float:
     """Return D_max = min_x̂ E d, from where on a constant is released; one for each z seen.
 

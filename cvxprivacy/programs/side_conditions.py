@@ -23,10 +23,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import Exact, FloatArray, floats, written
+from cvxprivacy.exact import Exact, FloatArray, floats, listed, written
 from cvxprivacy.frozen import FrozenFields
 from cvxprivacy.programs.expression import Constraint
-from cvxprivacy.programs.notation import listed, tex
+from cvxprivacy.programs.latex_symbols import tex
 from cvxprivacy.programs.parameter import Scalar, Symbol
 
 __all__ = ["Auxiliary", "EntryBounds", "Excess", "Rule", "renamed"]

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from cvxprivacy.exact import Exact, FloatArray
+from cvxprivacy.exact import Exact, FloatArray, listed
 from cvxprivacy.frozen import FrozenFields
-from cvxprivacy.programs.notation import listed
 
 __all__ = ["SpectralDual", "SpectralPrimal", "SpectralProgram"]
 

@@ -22,11 +22,9 @@ from typing import Any
 
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs.channel import ChannelProgram, Matrix
-from cvxprivacy.programs.latex import aligned
-from cvxprivacy.programs.lettering import Lettering
-from cvxprivacy.programs.notation import tex
+from cvxprivacy.programs.latex_symbols import Written, aligned, tex
 
-__all__ = ["RayLatex", "UsefulDual", "UsefulProgram", "plain"]
+__all__ = ["UsefulDual", "UsefulProgram", "plain", "rays_written"]
 
 
 class UsefulProgram(ChannelProgram):
@@ -75,25 +73,22 @@ class UsefulDual:
         }
 
 
-class RayLatex:
-    """The linear program over rays in LaTeX, and its dual."""
-
-    def __init__(self, lettering: Lettering, budget: Any) -> None:
-        self._x = lettering.s
-        self._budget = None if budget is None else tex(float(budget))
-
-    def expanded(self) -> str:
-        lines = [rf"\sum_{{r, y}} α_{{ry}}\, r({self._x}) = 1 \quad \forall\, {self._x}"]
-        if self._budget is not None:
-            spent = rf"\sum_{{{self._x}}} p({self._x})\, d({self._x}, y)\, r({self._x})"
-            lines.append(rf"\sum_{{r, y}} α_{{ry}} {spent} \le {self._budget}")
-        return aligned(r"α \ge 0", r"\sum_{r, y} α_{ry}\, μ(r)", lines, least=False)
-
-    def dual(self) -> str:
-        worth, right = rf"\sum_{{{self._x}}} λ({self._x})\, r({self._x})", ""
-        if self._budget is not None:
-            worth += rf" + κ \sum_{{{self._x}}} p({self._x})\, d({self._x}, y)\, r({self._x})"
-            right = rf" + {self._budget}\, κ"
-        over = "λ" + (r", κ \ge 0" if right else "")
-        line = rf"{worth} \ge μ(r) \quad \forall\, r" + (", y" if right else "")
-        return aligned(over, rf"\sum_{{{self._x}}} λ({self._x}){right}", [line])
+def rays_written(s: str, budget: Any) -> Written:
+    """Return the linear program over rays in LaTeX, and its dual, ``s`` the encoder's letters."""
+    weight, shadow = rf"\alpha_{{ry}}\, r({s})", rf"\sum_{{{s}}} \lambda({s})"
+    spent = rf"\sum_{{{s}}} p({s})\, d({s}, y)\, r({s})"
+    lines = [rf"\sum_{{r, y}} {weight} = 1 \quad \forall\, {s}"]
+    over, price, right, y = r"\lambda", "", "", ""
+    if budget is not None:
+        limit, y = tex(float(budget)), ", y"
+        lines.append(rf"\sum_{{r, y}} \alpha_{{ry}} {spent} \le {limit}")
+        over, price, right = (
+            r"\lambda, \kappa \ge 0",
+            rf" + \kappa {spent}",
+            rf" + {limit}\, \kappa",
+        )
+    worth = rf"{shadow}\, r({s}){price} \ge \mu(r) \quad \forall\, r{y}"
+    return Written(
+        aligned(r"\alpha \ge 0", r"\sum_{r, y} \alpha_{ry}\, \mu(r)", lines, least=False),
+        aligned(over, shadow + right, [worth]),
+    )

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from cvxprivacy.exact import Exact
+from cvxprivacy.exact import Exact, listed
 from cvxprivacy.frozen import FrozenFields
-from cvxprivacy.programs.notation import listed
 
 __all__ = ["LevelDual", "WaterLevel", "WaterProgram"]
 

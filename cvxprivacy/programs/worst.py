@@ -6,13 +6,13 @@ constant tell nothing about it, and their mixture may tell everything.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from cvxprivacy.frozen import FrozenDict
-from cvxprivacy.programs.expression import Constraint, Expression
-from cvxprivacy.programs.quantity import Quantity
+from cvxprivacy.programs.expression import Constraint, Expression, Quantity
 
 __all__ = ["Worst", "each_part", "first_part", "indexed", "parts_of"]
 
@@ -61,21 +61,17 @@ class Worst(Quantity):
     def _each(self, of: Callable[[Expression], Expression]) -> Worst:
         return replace(self, parts={name: of(part) for name, part in self.parts.items()})
 
-    def _paired(self, other: Any) -> Mapping[str, tuple[Expression, Any]] | None:
-        """Return each part with what it meets in another operand; None if nothing does."""
-        if isinstance(other, Expression) and not self.over:  # of one law
-            return None
-        if not isinstance(other, Worst):
-            return {name: (part, other) for name, part in self.parts.items()}
-        if other.parts.keys() != self.parts.keys():
-            return None
-        return {name: (part, other.parts[name]) for name, part in self.parts.items()}
+    def _paired(self, other: Any, combined: Callable[[Any, Any], Any]) -> Any:
+        """Return each part combined with what it meets in another operand, if that has all."""
+        mixed = isinstance(other, Expression) and not self.over  # of one law alone
+        if mixed or (isinstance(other, Worst) and other.parts.keys() != self.parts.keys()):
+            return NotImplemented
+        others = other.parts if isinstance(other, Worst) else dict.fromkeys(self.parts, other)
+        return {name: combined(part, others[name]) for name, part in self.parts.items()}
 
     def __add__(self, other: Any) -> Worst:
-        pairs = self._paired(other)
-        if pairs is None:
-            return NotImplemented
-        return replace(self, parts={k: a + b for k, (a, b) in pairs.items()})
+        parts = self._paired(other, operator.add)
+        return parts if parts is NotImplemented else replace(self, parts=parts)
 
     def __mul__(self, factor: Any) -> Worst:
         return self._each(lambda part: part * factor)
@@ -83,18 +79,14 @@ class Worst(Quantity):
     def __truediv__(self, divisor: Any) -> Worst:
         return self._each(lambda part: part / divisor)
 
-    def _compared(self, other: Any, compare: Callable[[Any, Any], Constraint]) -> Any:
-        pairs = self._paired(other)
-        return NotImplemented if pairs is None else {k: compare(*p) for k, p in pairs.items()}
-
     def __le__(self, bound: Any) -> Mapping[str, Constraint]:
-        return self._compared(bound, lambda part, limit: part <= limit)
+        return self._paired(bound, operator.le)
 
     def __ge__(self, bound: Any) -> Mapping[str, Constraint]:
-        return self._compared(bound, lambda part, limit: part >= limit)
+        return self._paired(bound, operator.ge)
 
     def __eq__(self, bound: object) -> Mapping[str, Constraint]:  # type: ignore[override]
-        return self._compared(bound, lambda part, limit: part == limit)
+        return self._paired(bound, operator.eq)
 
     __hash__ = None  # type: ignore[assignment]  # equality is a constraint
 

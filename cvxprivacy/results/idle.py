@@ -13,7 +13,7 @@ from cvxprivacy.certificates.exact_channel import ExactChannel
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.expression import Constraint
 from cvxprivacy.programs.extremes import least_value
-from cvxprivacy.programs.latex import plain
+from cvxprivacy.programs.latex_symbols import plain
 from cvxprivacy_verifier import verify
 from cvxprivacy_verifier.balls import ceil
 

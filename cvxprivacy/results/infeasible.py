@@ -18,13 +18,12 @@ from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.compiler import Rules
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.extremes import least_value
-from cvxprivacy.programs.notation import above
 from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds
 from cvxprivacy.programs.worst import Worst
 from cvxprivacy.results.idle import is_constant
 from cvxprivacy.solvers.driver import solve
 from cvxprivacy.solvers.watch import Watch
-from cvxprivacy.text import sufficient
+from cvxprivacy.text import above, sufficient
 from cvxprivacy_verifier.balls import ball, ceil, floor
 
 __all__ = ["Conflict"]

@@ -147,7 +147,9 @@ def _linearised(
             )  # fmt: skip
             if (left := np.where(unused[view], weight, 0.0)).any():
                 weights[view] = left
-        return replace(term, weights=weights, cost=np.asarray(cost), derivatives={}, wordings={})
+        return replace(
+            term, weights=weights, cost=np.asarray(cost), derivatives={}, printed_costs={}
+        )
 
     parts = {name: linear(part) for name, part in program.objectives.items()}
     objective: Any = Worst(parts) if isinstance(program.objective, Worst) else parts[""]

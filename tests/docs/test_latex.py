@@ -34,6 +34,10 @@ def problems():
     made = dict(CASES) | dict(GAUSSIAN)
     made |= {f"fast {name}": make(1.0) for name, make in instances.FAST.items()}
     made |= {f"minimal {name}": make() for name, make in instances.MINIMAL.items()}
+    rules = [cpv.DeltaDisclosure(0.9)]
+    made["most useful"] = cpv.MostUsefulRelease(
+        SOURCE, rules, distortion=[[0, 1], [1, 0]], budget=0.4
+    )
     plain = cpv.PrivacyDistortion(SOURCE, [[0, 1], [1, 0]], budget=0.1)
     q = plain.variables["Q"]
     for i, name in enumerate(NASTY):

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.leakage import FInformation
-from cvxprivacy.programs.lettering import GIVEN_X
-from cvxprivacy.programs.notation import upright
+from cvxprivacy.programs.latex_symbols import GIVEN_X, upright
 from cvxprivacy.programs.side_conditions import EntryBounds
 
 
@@ -256,7 +255,7 @@ class Values:
         if attribute:
             kind = next(v.kind for v in self.program.views.values()
                         if _tokens(f"w_{{{v.kind}}}") == attribute)  # fmt: skip
-        elif set(ours) - {"w"} and not self.of.lettering.same:
+        elif set(ours) - {"w"} and not self.of.notation.same:
             kind = "S"
         view = self._view(kind, summary, k)
         table = self.solution.posteriors[view]

@@ -12,8 +12,7 @@ import pytest
 
 import cvxprivacy as cpv
 from cvxprivacy.leakage.base import Places
-from cvxprivacy.programs.latex import plus
-from cvxprivacy.programs.notation import upright
+from cvxprivacy.programs.latex_symbols import plus, upright
 from tests import instances
 from tests.formulations.statement_values import Values, _tokens
 from tests.instances import BINARY, COUNTS, HAMMING, KNOWN, SOURCE, D
