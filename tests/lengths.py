@@ -1,4 +1,7 @@
-"""Parameters of which only some are tried every time; the others are for the long suite."""
+"""Parameters of which only some are tried every time; the others are for the long suite.
+
+Of many seeds most are for campaigns, which are run once a week.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,16 @@ def rest_at_length(values: Collection[Any], often: int) -> list[Any]:
 def some_at_length(values: Collection[Any], often: int) -> list[Any]:
     """Return parameters of which ``often``, spread over all of them, are tried every time."""
     return _marked(values, {i * len(values) // often for i in range(often)})
+
+
+def seeds(number: int, often: int) -> list[Any]:
+    """Return seeds: ``often`` are tried every time, twice as many at length, the rest in campaigns.
+
+    Those of each kind are spread over all of them.
+    """
+    always, long = ({i * number // n for i in range(n)} for n in (often, min(3 * often, number)))
+    marks = {i: [pytest.mark.long if i in long else pytest.mark.campaign] for i in range(number)}
+    return [pytest.param(i, marks=[] if i in always else marks[i]) for i in range(number)]
 
 
 def _marked(values: Collection[Any], always: set[int]) -> list[Any]:

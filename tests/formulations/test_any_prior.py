@@ -14,7 +14,7 @@ import pytest
 import cvxprivacy as cpv
 from cvxprivacy.leakage.relative_entropy import RelativeEntropy
 from cvxprivacy_verifier.statement import stated
-from tests.lengths import some_at_length
+from tests.lengths import seeds, some_at_length
 
 LOG2 = math.log(2)
 SOURCE = cpv.DiscreteSource([[0.3, 0.1, 0.05], [0.05, 0.1, 0.4]])
@@ -165,7 +165,7 @@ def law_of(seed, w=3, x=4):
 
 
 @pytest.mark.parametrize("encoder", ["x", "wx"])
-@pytest.mark.parametrize("seed", some_at_length(range(20), 2))
+@pytest.mark.parametrize("seed", seeds(20, 2))
 def test_cvxpy_finds_the_same(seed, encoder):
     law, rng = law_of(seed)
     d = rng.random((4, 4)) * (1 - np.eye(4))

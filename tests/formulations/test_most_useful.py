@@ -15,7 +15,7 @@ from scipy.spatial import HalfspaceIntersection
 import cvxprivacy as cpv
 from cvxprivacy.formulations.optimal_face import entry_range
 from cvxprivacy_verifier import useful_proof, work
-from tests.lengths import rest_at_length, some_at_length
+from tests.lengths import rest_at_length, seeds, some_at_length
 
 L = cpv.leakage
 PAIR = cpv.DiscreteSource([[0.3, 0.1, 0.1], [0.05, 0.15, 0.3]])
@@ -62,7 +62,7 @@ def test_of_more_letters_than_rays_are_looked_at_of_it_is_subset_selection_too(m
         assert truth == pytest.approx(subset_selection(n, 1.5), abs=1e-12)
 
 
-@pytest.mark.parametrize("seed", some_at_length(range(20), 3))
+@pytest.mark.parametrize("seed", seeds(20, 3))
 @pytest.mark.parametrize("spends", [False, True])
 def test_columns_are_priced_as_all_of_them_are_looked_at(seed, spends, monkeypatch):
     rng = np.random.default_rng(seed)
@@ -154,7 +154,7 @@ def best(columns, values):
     return -linprog(-values, A_eq=columns.T, b_eq=np.ones(columns.shape[1])).fun
 
 
-@pytest.mark.parametrize("seed", some_at_length(range(30), 4))
+@pytest.mark.parametrize("seed", seeds(30, 4))
 def test_of_rules_about_w_it_is_the_linear_program_of_all_vertices(seed):
     rng = np.random.default_rng(seed)
     law = rng.dirichlet(np.ones(8)).reshape(2, 4)

@@ -15,7 +15,7 @@ from cvxprivacy.certificates.exact_channel import DENOMINATOR
 from cvxprivacy.release.balanced import _Flow, balanced, dealt
 from cvxprivacy.release.draws import Draws, numerators
 from cvxprivacy.tables import TableSchema
-from tests.lengths import some_at_length
+from tests.lengths import seeds
 
 CHANNEL = cpv.Channel([[0.3, 0.7, 0.0], [0.1, 0.25, 0.65]], inputs="ab", outputs="xyz")
 
@@ -35,7 +35,7 @@ def expected(laws, rows_, w):
     return counts
 
 
-@pytest.mark.parametrize("seed", some_at_length(range(30), 4))
+@pytest.mark.parametrize("seed", seeds(30, 4))
 def test_every_count_is_within_one_of_its_expectation(seed):
     draws, rng = Draws(seed), np.random.default_rng(seed)
     for trial in range(100):
@@ -77,7 +77,7 @@ def outcomes(laws, cells, sizes, groups):
         yield flow.outputs(), np.prod(chances) if chances else Fraction(1)
 
 
-@pytest.mark.parametrize("seed", some_at_length(range(60), 6))
+@pytest.mark.parametrize("seed", seeds(60, 6))
 def test_the_mean_of_all_that_may_be_counted_is_the_expectation(seed):
     """Exactly: every record of a cell, in a random order, has the channel's probabilities."""
     rng = np.random.default_rng(seed)

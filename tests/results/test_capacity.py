@@ -12,7 +12,7 @@ from scipy import optimize
 
 import cvxprivacy as cpv
 from cvxprivacy.model import capacity as proposed
-from tests.lengths import rest_at_length, some_at_length
+from tests.lengths import rest_at_length, seeds, some_at_length
 
 LOG2 = math.log(2)
 
@@ -97,7 +97,7 @@ def drawn(seed):
     return rows / rows.sum(axis=1, keepdims=True)
 
 
-@pytest.mark.parametrize("seed", some_at_length(range(80), 12))
+@pytest.mark.parametrize("seed", seeds(80, 12))
 def test_it_is_what_arimoto_and_blahut_converge_to(seed):
     rows = drawn(seed)
     low, high, _ = iterated(rows, 3000)
@@ -107,7 +107,7 @@ def test_it_is_what_arimoto_and_blahut_converge_to(seed):
     assert answer.upper - answer.lower < 1e-9
 
 
-@pytest.mark.parametrize("seed", some_at_length(range(60), 6))
+@pytest.mark.parametrize("seed", seeds(60, 6))
 def test_no_prior_learns_more_than_the_upper_end(seed):
     rows = drawn(seed)
     answer = cpv.capacity(rows, units="nats")

@@ -19,7 +19,7 @@ from cvxprivacy.programs.parameter import Scalar
 from cvxprivacy.programs.side_conditions import Auxiliary
 from cvxprivacy.results import restoration
 from tests.engines import KINDS, made
-from tests.lengths import some_at_length
+from tests.lengths import seeds
 
 LETTERS = list("abcde")
 
@@ -114,7 +114,7 @@ def exists(kept, lower, upper, ratio, total):
     return linprog(np.zeros(2 * size), less, limits, values, [1.0], bounds).success
 
 
-@pytest.mark.parametrize("seed", some_at_length(range(25), 10))
+@pytest.mark.parametrize("seed", seeds(25, 10))
 def test_a_row_is_there_whenever_there_is_one(seed):
     rng = np.random.default_rng(seed)
     mask = rng.random((5, 5)) < 0.55

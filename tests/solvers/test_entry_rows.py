@@ -7,7 +7,7 @@ import pytest
 
 import cvxprivacy as cpv
 from cvxprivacy.solvers import entry_rows
-from tests.lengths import rest_at_length, some_at_length
+from tests.lengths import rest_at_length, seeds, some_at_length
 
 MEASURES = {
     "guess": cpv.leakage.GuessingProbability(),
@@ -54,7 +54,7 @@ def test_the_optimum_is_that_of_the_central_path(name, seed, monkeypatch):
     assert ways.count("HiGHS, entry by entry") >= 1
 
 
-@pytest.mark.parametrize("seed", some_at_length(range(20), 2))
+@pytest.mark.parametrize("seed", seeds(20, 2))
 @pytest.mark.parametrize("name", MEASURES)
 def test_entries_that_pay_are_generated(name, seed, monkeypatch):
     """From one entry of a letter, and one more of each in a round, to the optimum of all."""

@@ -14,7 +14,7 @@ from cvxprivacy_verifier import corners as looked_at
 from cvxprivacy_verifier.balls import PRECISION
 from cvxprivacy_verifier.corners import Corners, by_mass
 from cvxprivacy_verifier.measures import measure_of
-from tests.lengths import some_at_length
+from tests.lengths import seeds
 
 KINDS = [
     {"kind": "mutual information"},
@@ -23,7 +23,7 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize("seed", some_at_length(range(600), 90))
+@pytest.mark.parametrize("seed", seeds(600, 90))
 def test_no_corner_is_dearer_than_the_bound(seed, monkeypatch):
     """Whatever prices are, and after a few steps too; and a corner attains what it is said to."""
     flint.ctx.prec = PRECISION

@@ -23,7 +23,7 @@ from cvxprivacy_verifier.statement import stated
 from tests import second_checker
 from tests.claims import claimed
 from tests.instances import solved
-from tests.lengths import some_at_length
+from tests.lengths import seeds, some_at_length
 from tests.primals import INFORMATION, listed
 from tests.proofs import BLANK, document, multipliers
 
@@ -140,7 +140,7 @@ def repeated(rng: np.random.Generator, layers: int) -> tuple[Any, Any]:
     return (tables, full) if layers > 1 else (tables[0], full[0])
 
 
-@pytest.mark.parametrize("seed", some_at_length(range(20), 8))
+@pytest.mark.parametrize("seed", seeds(20, 8))
 def test_one_row_or_one_column_stands_for_all(seed: int) -> None:
     rng = np.random.default_rng(seed)
     pairs = [repeated(rng, int(layers)) for layers in rng.integers(1, 3, 3)]
@@ -166,7 +166,7 @@ def test_one_row_or_one_column_stands_for_all(seed: int) -> None:
     assert differences(mine, theirs)
 
 
-@pytest.mark.parametrize("seed", some_at_length(range(20), 8))
+@pytest.mark.parametrize("seed", seeds(20, 8))
 def test_rows_by_parts_are_met_exactly_or_not_at_all(seed: int) -> None:
     """At their very values, in thirds and sevenths, and beside them by less than a ball."""
     mine, theirs, primal, _ = pair_of(seed)

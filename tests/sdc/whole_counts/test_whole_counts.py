@@ -23,7 +23,7 @@ from cvxprivacy.solvers.watch import Watch
 from cvxprivacy_sdc.whole_counts import moves, problem as table_problem, rounds, rows as table_rows
 from cvxprivacy_sdc.whole_counts.group_sizes import least_grouping
 from cvxprivacy_sdc.whole_counts.repair import Repair
-from tests.lengths import rest_at_length, some_at_length
+from tests.lengths import rest_at_length, seeds, some_at_length
 from tests.public_tables import real_folder
 from tests.refusals import refused
 
@@ -179,7 +179,7 @@ def test_is_the_least_that_an_integer_program_of_others_has(case):
     check(case["counts"], case["d"], case["least"], **wanted)
 
 
-@pytest.mark.parametrize("seed", some_at_length(range(100), 10))
+@pytest.mark.parametrize("seed", seeds(100, 10))
 def test_is_the_least_of_all_tables_and_the_proved_end_is_not_above_it(seed, monkeypatch):
     monkeypatch.setattr(table_rows, "_MANY", 2 + seed % 2)  # rows of two values taken apart, too
     counts, d, wanted = random_case(seed)
@@ -189,7 +189,7 @@ def test_is_the_least_of_all_tables_and_the_proved_end_is_not_above_it(seed, mon
         check(counts, d, least, encoder="x", **wanted)
 
 
-@pytest.mark.parametrize("seed", some_at_length(range(100), 20))
+@pytest.mark.parametrize("seed", seeds(100, 20))
 def test_the_knapsack_of_group_sizes_is_the_least_of_all_tables(seed):
     rng = np.random.default_rng(seed)
     sizes = rng.integers(0, 6, int(rng.integers(2, 5)))
@@ -269,7 +269,7 @@ def test_perfect_privacy_is_independence_of_the_counts():
     assert table.total == least_by_enumeration(source.law.astype(int), 1 - np.eye(3), tv=0)
 
 
-@pytest.mark.parametrize("seed", some_at_length(range(100), 10))
+@pytest.mark.parametrize("seed", seeds(100, 10))
 def test_moves_that_were_left_out_are_let_in_where_they_could_be_better(seed, monkeypatch):
     monkeypatch.setattr(moves, "ALL_MOVES", 0)
     monkeypatch.setattr(moves, "_TARGETS", 1)  # one's own value alone
@@ -713,12 +713,12 @@ def check_leaks_least(seed, kind):
 
 
 @pytest.mark.parametrize("kind", MEASURES)
-@pytest.mark.parametrize("seed", some_at_length(range(100), 4))
+@pytest.mark.parametrize("seed", seeds(100, 4))
 def test_leaks_least_of_all_tables_within_the_budget(seed, kind):
     check_leaks_least(seed, kind)
 
 
-@pytest.mark.parametrize("seed", some_at_length(range(100), 6))
+@pytest.mark.parametrize("seed", seeds(100, 6))
 def test_moves_left_out_are_let_in_under_a_budget_too(seed, monkeypatch):
     monkeypatch.setattr(moves, "ALL_MOVES", 0)
     monkeypatch.setattr(moves, "_TARGETS", 1)
@@ -748,7 +748,7 @@ def test_moves_are_let_in_while_what_leaks_is_cut(monkeypatch):
     assert (table.status, table.value) == ("proved optimal", pytest.approx(0, abs=1e-12))
 
 
-@pytest.mark.parametrize("seed", some_at_length(range(60), 4))
+@pytest.mark.parametrize("seed", seeds(60, 4))
 def test_a_blind_table_is_within_the_budget_and_rounds_a_channel(seed):
     counts, d, _ = random_case(seed)
     counts[:, 0] += 1  # that W is no function of X
@@ -934,7 +934,7 @@ def test_a_table_may_satisfy_what_no_channel_of_x_does():
     check_blind(table, source)
 
 
-@pytest.mark.parametrize("seed", some_at_length(range(100), 8))
+@pytest.mark.parametrize("seed", seeds(100, 8))
 def test_a_blind_table_rounds_a_channel_of_x_and_satisfies_all(seed):
     counts, d, wanted = random_case(seed)
     problem = stated(counts, d, encoder="x", **wanted)
@@ -1012,7 +1012,7 @@ def test_a_rounding_that_is_beyond_highs_is_a_draw_that_is_mended(monkeypatch):
     assert (table.counts == problem.solve(seed=1).counts).all()
 
 
-@pytest.mark.parametrize("seed", some_at_length(range(100), 20))
+@pytest.mark.parametrize("seed", seeds(100, 20))
 def test_a_table_that_is_mended_satisfies_all_within_its_bounds(seed):
     """From everything as it is; what is a sum over all outputs is left to who judges."""
     counts, d, wanted = random_case(seed)
