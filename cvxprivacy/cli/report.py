@@ -14,7 +14,7 @@ from cvxprivacy.microdata.check import lines_of
 from cvxprivacy.microdata.released_law import RANDOMISATION
 from cvxprivacy.microdata.untouched import advised, undoing
 from cvxprivacy.model.information import mutual_information
-from cvxprivacy.results.price import Price
+from cvxprivacy.results.price_bounds import Price
 from cvxprivacy.tables.nearness import orders_of
 from cvxprivacy.text import cells, upwards
 from cvxprivacy_verifier.wording import many

@@ -17,7 +17,7 @@ from cvxprivacy.programs.useful import UsefulDual
 from cvxprivacy.programs.worst import Worst
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.release.decoder import Decoder
-from cvxprivacy.results.idle import idle_notes
+from cvxprivacy.results.inactive_constraints import idle_notes
 from cvxprivacy.results.informed import Informed, atoms_of, informed
 from cvxprivacy.results.prices import ChannelPrices
 from cvxprivacy.results.recount import table_record

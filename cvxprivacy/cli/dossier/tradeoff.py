@@ -13,7 +13,7 @@ import numpy as np
 
 from cvxprivacy.cli.dossier.words import extended, rounded
 from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
-from cvxprivacy.results.price import Price
+from cvxprivacy.results.price_bounds import Price
 
 if TYPE_CHECKING:
     from cvxprivacy.formulations.channel import ChannelProblem
