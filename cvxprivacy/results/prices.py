@@ -11,7 +11,7 @@ are solved.  Nothing is known of a number in which the optimum is neither convex
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -354,9 +354,8 @@ class ChannelPrices:
                 continue
             slopes.add_nearby(moved[1], there.lower if slopes.concave else there.upper)
             # its multipliers are feasible here (P27); so is its release, if only weights move
-            scored = _scored_by(self.program, there.dual, self.primal.matrix)
-            raised = [_raised(self.program, scored, share) for share in RAISED]
-            self._add_here(slopes, there.primal, [there.dual, *raised])
+            rescored = _rescored(self.program, there.dual, self.primal.matrix)
+            self._add_here(slopes, there.primal, [there.dual, *rescored])
             if is_narrow(*slopes.ends, unit):
                 return
 
@@ -452,29 +451,26 @@ def _solved(program: ChannelProgram) -> Any:
     return solve(program, accuracy="high", method=method).certificate
 
 
-def _scored_by(program: ChannelProgram, dual: Dual, channel: FloatArray) -> Dual:
-    """Return the scores of a release, and those of ``dual`` at outputs that it does not use."""
+def _rescored(program: ChannelProgram, dual: Dual, channel: FloatArray) -> Iterator[Dual]:
+    """Yield multipliers with the scores of a release, raised by ever greater shares.
+
+    Outputs that the release does not use keep their scores.  Reduced costs that are equal at the
+    optimum get some slack, which floats can keep, and which costs that share of the bounds.
+    """
     scores = {}
     for name, view in program.views.items():
         joint = program.joint(channel, name)
         used = joint.sum(axis=0) > 1e-9
         of_channel = view.measure.scores(joint, program.reference(name))
         scores[name] = np.where(used, of_channel, dual.scores[name])
-    return replace(dual, scores=scores)
-
-
-def _raised(program: ChannelProgram, dual: Dual, share: float) -> Dual:
-    """Return multipliers times 1 + share, with scores in balance.
-
-    Reduced costs that are equal at the optimum then have a slack that floats can keep, at the cost
-    of the share of the bounds.
-    """
-    multipliers = {name: np.asarray(lam) * (1 + share) for name, lam in dual.multipliers.items()}
-    free = {view for part in program.objectives.values() for view in part.weights}
-    scores = {
-        view: s if view in free else np.asarray(s) / (1 + share) for view, s in dual.scores.items()
-    }
-    return replace(dual, scores=scores, multipliers=multipliers)
+    in_objective = {view for part in program.objectives.values() for view in part.weights}
+    for share in RAISED:
+        yield replace(
+            dual,
+            multipliers={j: np.asarray(lam) * (1 + share) for j, lam in dual.multipliers.items()},
+            # what only constraints weigh stays in balance
+            scores={v: s if v in in_objective else s / (1 + share) for v, s in scores.items()},
+        )
 
 
 def _span(program: ChannelProgram, term: Expression) -> float:
