@@ -165,14 +165,14 @@ MOVES = (1e-3, 1e-4, 1e-5, 1e-6, 1e-2)  # shares of the error, by which releases
 
 
 class CovariancePrices:
-    """The prices of a covariance program's numbers: those of its multipliers, and proved ones.
+    """The prices of a covariance program's numbers.
 
     Parameters
     ----------
     duals : mapping of str to float
         Multipliers of the rows, in the program's units.
     nearby : bool
-        Whether programs nearby may be solved: not where this one was broken off.
+        Whether nearby programs may be solved: not if this one was broken off.
     """
 
     def __init__(
@@ -187,20 +187,20 @@ class CovariancePrices:
         self.nearby = nearby and program.n <= MOST_SOLVED
 
     def by_multipliers(self) -> dict[str, Any]:
-        """Return what the multipliers say, whatever they are worth."""
+        """Return ∂f/∂θ + Σ_j λ_j ∂g_j/∂θ of every number θ, which is not proved."""
         program, prices = self.program, dict[str, float]()
         weighted = [(program.objective.derivatives, 1.0)]
         rows = program.constraints.items()
         weighted += [(row.derivatives, self.duals[name]) for name, row in rows]
         for derivatives, weight in weighted:
             for symbol, derivative in derivatives.items():
-                amount = weight * symbol.slope * program.value(derivative, self.primal.matrix)
-                prices[symbol.name] = prices.get(symbol.name, 0.0) + amount
+                price = weight * symbol.slope * program.value(derivative, self.primal.matrix)
+                prices[symbol.name] = prices.get(symbol.name, 0.0) + price
         return {name: price + 0.0 for name, price in prices.items()}
 
     @np.errstate(all="ignore")  # what is no number proves nothing
     def proved(self) -> dict[str, Any]:
-        """Return the prices with the ends that are proved of them."""
+        """Return the prices with their proved ends."""
         prices = self.by_multipliers()
         for name, multiplier in prices.items():
             bounds = MovingBounds.of(self._places(name))
@@ -249,7 +249,7 @@ class CovariancePrices:
         return min(spans, default=1.0) or 1.0
 
     def _unit(self, bounds: MovingBounds, prover: CovarianceProver) -> float:
-        """Return what a price is next to 0 by: the most that the optimum falls, per span."""
+        """Return the price at which the optimum falls by all that it can over the span."""
         least, most = np.zeros((self.program.n,) * 2), np.eye(self.program.n)
         objective = self.program.objective
         information = prover.white.value(objective, least) - prover.white.value(objective, most)

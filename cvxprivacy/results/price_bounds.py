@@ -5,7 +5,7 @@ L ≤ V(0) and upper bounds U(±h) ≥ V(±h), all proved, enclose its slopes (C
 
 .. math:: \frac{L - U(-h)}{h} ≤ V'(0^-) ≤ V'(0^+) ≤ \frac{U(h) - L}{h} .
 
-If V is concave, the same holds of −V.  Bounds may come from anybody's releases and multipliers.
+If V is concave, the same holds of −V.  Whoever proposes the programs is not trusted.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class PriceBounds:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """A number at or below both slopes, and one at or above both."""
+        """A lower bound of both slopes, and an upper bound of both."""
         if self._sign < 0:
             return floor(-self._right), ceil(-self._left)
         return floor(self._left), ceil(self._right)
@@ -179,8 +179,7 @@ class PriceBounds:
                 self._enclose(step, bound)
 
     def add_release(self, proof: Any, rates: Mapping[str, Fraction], primal: Any) -> None:
-        """Add what a release proves of a program with more room, or less, where that is all it
-        breaks.
+        """Add the bound of V(room) by a release that needs this room, and breaks nothing else.
 
         Parameters
         ----------
