@@ -50,7 +50,8 @@ MOST_ENTRIES = 20_000  # n m, beyond which no price is proved
 MOST_SOLVED = 1_200  # n² m, up to which nearby programs are solved
 LEAST_UNIT = 1e-9  # of the optimum's unit: smaller differences are those of proofs
 LEAST_BOUND = {"maximum": 1.0, "excess": 0.0}  # of auxiliaries: nothing is feasible below
-NEARBY_SHARES = (1e-4, 1e-2, 1.0, 1e-6)  # steps to both sides, as shares of the number
+# optima are straight along long steps where programs are linear, and ends then narrow
+NEARBY_SHARES = (0.1, 1e-2, 1e-4, 1.0, 1e-6)  # steps to both sides, as shares of the number
 NEARBY_SPANS = (1e-6, 1e-8)  # steps to more room, as shares of what the left-hand side spans
 TINY = 1e-6  # share of that span: for smaller numbers, steps of the second kind come first
 RAISED = (1e-9, 1e-6, 1e-5, 1e-4, 3e-4, 1e-3)  # shares by which multipliers are raised
