@@ -36,7 +36,7 @@ from cvxprivacy.release.hamming import HammingChannel
 from cvxprivacy.results.comparison import ChannelComparison
 from cvxprivacy.results.enclosure import Enclosure
 from cvxprivacy.results.informed import Informed
-from cvxprivacy.results.price import Price
+from cvxprivacy.results.price_bounds import Price
 from cvxprivacy.results.solution import GaussianSolution, Solution
 from cvxprivacy.solvers.watch import Progress
 

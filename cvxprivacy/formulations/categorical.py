@@ -29,8 +29,8 @@ from cvxprivacy.programs.hamming import HammingProgram
 from cvxprivacy.programs.latex_symbols import Written, aligned, displayed, tex
 from cvxprivacy.programs.parameter import Parameter
 from cvxprivacy.release.hamming import HammingChannel, few
-from cvxprivacy.results.closed_price import ClosedFormPrice
 from cvxprivacy.results.enclosure import Enclosure
+from cvxprivacy.results.price_bounds import ClosedFormPrice
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.solvers.family import Family
 from cvxprivacy.solvers.task import Outcome, refuse_choice, reported

@@ -26,7 +26,7 @@ from cvxprivacy.programs.latex_symbols import aligned, tex
 from cvxprivacy.programs.parameter import Scalar
 from cvxprivacy.programs.water import WaterProgram
 from cvxprivacy.release.gaussian import MOST, DiagonalRelease, GaussianRelease, diagonal
-from cvxprivacy.results.closed_price import ClosedFormPrice
+from cvxprivacy.results.price_bounds import ClosedFormPrice
 from cvxprivacy.results.solution import GaussianSolution
 from cvxprivacy.solvers.family import Family
 from cvxprivacy.solvers.task import Outcome, reported

@@ -19,7 +19,7 @@ from cvxprivacy.model.information import nat
 from cvxprivacy.model.matrices import array as matrix_array, rationals
 from cvxprivacy.programs.spectral import SpectralProgram
 from cvxprivacy.release.gaussian import GaussianRelease, diagonal
-from cvxprivacy.results.closed_price import ClosedFormPrice
+from cvxprivacy.results.price_bounds import ClosedFormPrice
 from cvxprivacy.results.solution import GaussianSolution
 from cvxprivacy.solvers.covariance.stages import MOST_VARIABLES
 from cvxprivacy.solvers.family import Family

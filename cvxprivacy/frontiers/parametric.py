@@ -251,7 +251,7 @@ class ParametricProblem:
         problem = self.at(x)
         outcome = self._solve(problem, primal, dual)
         certificate = outcome.certificate
-        price = problem._solution(outcome).marginals.get(self.parameter)
+        price = problem._solution(outcome).unproved_prices.get(self.parameter)
         return {
             "x": to_json(x),
             "price": None if price is None else to_json(float(price)),

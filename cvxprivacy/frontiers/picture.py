@@ -134,7 +134,7 @@ def categorical_document(
     corners = []
     for i, budget in enumerate(budgets):
         solution = problem.at(budget=budget).solve()
-        x, slope = float(budget), -float(solution.marginals["budget"])
+        x, slope = float(budget), -float(solution.unproved_prices["budget"])
         shown.append({
             "x": x,
             "bound": x,

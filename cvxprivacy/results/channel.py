@@ -17,7 +17,7 @@ from cvxprivacy.programs.useful import UsefulDual
 from cvxprivacy.programs.worst import Worst
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.release.decoder import Decoder
-from cvxprivacy.results.idle import idle_notes
+from cvxprivacy.results.inactive_constraints import inactive_notes
 from cvxprivacy.results.informed import Informed, atoms_of, informed
 from cvxprivacy.results.prices import ChannelPrices
 from cvxprivacy.results.recount import table_record
@@ -86,7 +86,7 @@ def channel_solution(
         posteriors=posteriors,
         least_favourable=_least_favourable(program, alphabet, dual),
         log=outcome.log,
-        notes=[*notes, *(idle_notes(program) if program.dense else ())],
+        notes=[*notes, *(inactive_notes(program) if program.dense else ())],
         informed={} if primal is None else _informed(alphabet, primal.matrix[: alphabet.n]),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -17,10 +17,21 @@ from cvxprivacy.exact import FloatArray
 from cvxprivacy.model.gaussian import GaussianSource
 from cvxprivacy.model.matrices import block, rationals, rounded
 from cvxprivacy.programs.covariance import CovarianceProgram, ErrorCovariance
+from cvxprivacy.programs.parameter import Symbol
 from cvxprivacy.release.gaussian import GaussianRelease
-from cvxprivacy.results.chords import Chords
-from cvxprivacy.results.price import NEGLIGIBLE, SHARP, Price, useful
-from cvxprivacy.results.prices import Moving, constants, enclosed, moving
+from cvxprivacy.results.price_bounds import (
+    FIVE_DIGITS,
+    Price,
+    PriceBounds,
+    is_narrow,
+    price_within,
+)
+from cvxprivacy.results.prices import (
+    LEAST_UNIT,
+    MovingBounds,
+    constant_rate,
+    nearby_steps,
+)
 from cvxprivacy.results.solution import GaussianSolution
 from cvxprivacy.solvers.covariance.stages import CovarianceProver
 from cvxprivacy.solvers.driver import Outcome, solve_gaussian
@@ -148,22 +159,20 @@ def explained(certificate: Any, watch: Watch | None = None) -> InfeasibleError:
 # ---- prices -------------------------------------------------------------------------------
 
 
-FEW = 12  # variables, up to which neighbours are solved
-_RAISED = (0.0, 1e-12, 1e-9, 1e-6, 1e-4, 1e-3)  # shares by which multipliers are raised
-_MOVES = (1e-3, 1e-4, 1e-5, 1e-6, 1e-2)  # shares of the error
-_SHARES = (0.1, 1e-2, 1e-4, 1.0)  # of the bound, by which neighbours have less or more room
-_STEPS = (1e-6, 1e-4, 1e-2)  # of the row's greatest value, by which they have more
+MOST_SOLVED = 12  # variables, up to which nearby programs are solved
+RAISED = (0.0, 1e-12, 1e-9, 1e-6, 1e-4, 1e-3)  # shares by which multipliers are raised
+MOVES = (1e-3, 1e-4, 1e-5, 1e-6, 1e-2)  # shares of the error, by which releases are moved
 
 
 class CovariancePrices:
-    """The prices of a covariance program's numbers: those of its multipliers, and proved ones.
+    """The prices of a covariance program's numbers.
 
     Parameters
     ----------
     duals : mapping of str to float
         Multipliers of the rows, in the program's units.
     nearby : bool
-        Whether programs nearby may be solved: not where this one was broken off.
+        Whether nearby programs may be solved: not if this one was broken off.
     """
 
     def __init__(
@@ -175,100 +184,100 @@ class CovariancePrices:
         nearby: bool = True,
     ) -> None:
         self.program, self.primal, self.dual, self.duals = program, primal, dual, duals
-        self.nearby = nearby and program.n <= FEW
+        self.nearby = nearby and program.n <= MOST_SOLVED
 
     def by_multipliers(self) -> dict[str, Any]:
-        """Return what the multipliers say, whatever they are worth."""
+        """Return ∂f/∂θ + Σ_j λ_j ∂g_j/∂θ of every number θ, which is not proved."""
         program, prices = self.program, dict[str, float]()
         weighted = [(program.objective.derivatives, 1.0)]
         rows = program.constraints.items()
         weighted += [(row.derivatives, self.duals[name]) for name, row in rows]
         for derivatives, weight in weighted:
             for symbol, derivative in derivatives.items():
-                amount = weight * symbol.slope * program.value(derivative, self.primal.matrix)
-                prices[symbol.name] = prices.get(symbol.name, 0.0) + amount
+                price = weight * symbol.slope * program.value(derivative, self.primal.matrix)
+                prices[symbol.name] = prices.get(symbol.name, 0.0) + price
         return {name: price + 0.0 for name, price in prices.items()}
 
     @np.errstate(all="ignore")  # what is no number proves nothing
     def proved(self) -> dict[str, Any]:
-        """Return the prices with the ends that are proved of them."""
+        """Return the prices with their proved ends."""
         prices = self.by_multipliers()
-        for name, amount in prices.items():
-            of = moving(name, self._places())
-            unproved = Price(amount, -math.inf, math.inf, "not proved")
-            prices[name] = unproved if of is None else self._proved(amount, of)
+        for name, multiplier in prices.items():
+            bounds = MovingBounds.of(self._places(name))
+            unproved = Price(multiplier, -math.inf, math.inf, "not proved")
+            prices[name] = unproved if bounds is None else self._proved(multiplier, bounds)
         return prices
 
-    def _places(self) -> Iterable[tuple[str, Any]]:
-        for name, row in self.program.constraints.items():
-            yield name, constants(row.derivatives)
-        yield "", dict.fromkeys(self.program.objective.derivatives)
+    def _places(self, name: str) -> Iterator[tuple[str, Symbol, Fraction | None]]:
+        for key, row in self.program.constraints.items():
+            for symbol, derivative in row.derivatives.items():
+                if symbol.name == name:
+                    yield key, symbol, constant_rate(derivative)
+        yield from (("", s, None) for s in self.program.objective.derivatives if s.name == name)
 
-    def _proved(self, amount: float, of: Moving) -> Price:
-        prover = CovarianceProver(self.program)
-        chords, nothing = Chords(prover.proof, of.rates), np.zeros((self.program.n,) * 2)
-        chords.take_primal(self.primal)
-        chords.take_dual(self.dual)
-        for middle in (nothing, np.eye(self.program.n)):
-            chords.take_primal(ErrorCovariance(prover.white.root, middle))
-        unit = self._unit(of, prover)
+    def _proved(self, multiplier: float, bounds: MovingBounds) -> Price:
+        prover, slopes = CovarianceProver(self.program), PriceBounds(falls=True)
+        proof, unit = prover.proof, self._unit(bounds, prover)
+        slopes.add_here(proof.lower(self.dual.to_dict()))
+        nothing, everything = np.zeros((self.program.n,) * 2), np.eye(self.program.n)
+        extreme = [ErrorCovariance(prover.white.root, each) for each in (nothing, everything)]
+        for release in (self.primal, *extreme):
+            slopes.add_release(proof, bounds.rates, release)
         for middle in _moved(np.array(self.primal.middle, float)):
-            if useful(*chords.ends, unit, SHARP):
+            if is_narrow(*slopes.ends, unit, FIVE_DIGITS):
                 break
-            chords.take_primal(ErrorCovariance(self.primal.root, middle))
-        lam = {name: float(value) for name, value in self.dual.multipliers.items()}
-        _offer_raised(prover, chords, np.array(self.primal.middle, float), lam)
-        if self.nearby and not useful(*chords.ends, unit):
-            for near in self._solved_nearby(of, prover):
-                chords.take_primal(near.primal)
-                kept = {name: float(value) for name, value in near.dual.multipliers.items()}
-                for middle in (np.array(near.primal.middle, float), nothing):
-                    _offer_raised(prover, chords, middle, kept)
-                if useful(*chords.ends, unit):
+            slopes.add_release(proof, bounds.rates, ErrorCovariance(self.primal.root, middle))
+        _add_raised(prover, slopes, self.dual, np.array(self.primal.middle, float))
+        if self.nearby and not is_narrow(*slopes.ends, unit):
+            for room, near in self._solved_nearby(bounds, prover):
+                slopes.add_nearby(room, near.upper)
+                _add_raised(prover, slopes, near.dual, np.array(near.primal.middle, float))
+                if is_narrow(*slopes.ends, unit):
                     break
-        return enclosed(amount, chords.ends, of.factor, unit, self._is_least(of, chords))
+        low, high = slopes.ends
+        least = math.isinf(low) and self._is_least(bounds)
+        return price_within(multiplier, (low, high), bounds.factor, unit, least)
 
-    def _span(self, of: Moving, prover: CovarianceProver) -> float:
+    def _span(self, bounds: MovingBounds, prover: CovarianceProver) -> float:
         """Return the greatest value of the costs that move, per unit of room; 1 without any."""
         rows = self.program.constraints
         spans = [
             abs(float(np.trace(prover.white.cost(rows[name].expression)))) / float(rate)
-            for name, rate in of.rates.items()
+            for name, rate in bounds.rates.items()
             if rows[name].expression.cost is not None
         ]
         return min(spans, default=1.0) or 1.0
 
-    def _unit(self, of: Moving, prover: CovarianceProver) -> float:
-        """Return what a price is next to 0 by: the most that the optimum falls, per span."""
+    def _unit(self, bounds: MovingBounds, prover: CovarianceProver) -> float:
+        """Return the price at which the optimum falls by all that it can over the span."""
         least, most = np.zeros((self.program.n,) * 2), np.eye(self.program.n)
         objective = self.program.objective
         information = prover.white.value(objective, least) - prover.white.value(objective, most)
-        return min(max(abs(information), NEGLIGIBLE), 1.0) / self._span(of, prover)
+        return min(max(abs(information), LEAST_UNIT), 1.0) / self._span(bounds, prover)
 
-    def _solved_nearby(self, of: Moving, prover: CovarianceProver) -> Iterator[Any]:
-        """Yield what a solver proposes with other room."""
-        name, rate = next(iter(of.rates.items()))
-        row = self.program.constraints[name]
-        bound = abs(float(row.bounds(1))) / float(rate)
-        rooms = [*(step * self._span(of, prover) for step in _STEPS), -bound]
-        rooms += [side * share * bound for share in _SHARES for side in (-1, 1)]
-        for room in rooms:
-            rows = {
-                key: replace(row, bound=row.number + of.rates.get(key, 0) * Fraction(room))
-                for key, row in self.program.constraints.items()
+    def _solved_nearby(
+        self, bounds: MovingBounds, prover: CovarianceProver
+    ) -> Iterator[tuple[Fraction, Any]]:
+        """Yield certificates of nearby programs, with less and with more room."""
+        rows, span = self.program.constraints, self._span(bounds, prover)
+        name, rate = next(iter(bounds.rates.items()))
+        size = abs(float(rows[name].bounds(1))) / float(rate)
+        for room in map(Fraction, nearby_steps(size, span)):
+            moved = {
+                key: replace(row, bound=row.number + bounds.rates.get(key, 0) * room)
+                for key, row in rows.items()
             }
-            if not room or any(row.number < 0 for row in rows.values()):
-                continue
-            near = replace(self.program, constraints=rows)
-            certificate = solve_gaussian(near, accuracy="high").certificate
-            if certificate.primal is not None and certificate.dual is not None:
-                yield certificate
+            if all(row.number >= 0 for row in moved.values()):
+                near = replace(self.program, constraints=moved)
+                certificate = solve_gaussian(near, accuracy="high").certificate
+                if certificate.primal is not None and certificate.dual is not None:
+                    yield room, certificate
 
-    def _is_least(self, of: Moving, chords: Chords) -> bool:
-        """Tell whether no room is left: costs are no less than 0."""
-        rows = [self.program.constraints[name] for name in of.rates]
+    def _is_least(self, bounds: MovingBounds) -> bool:
+        """Return whether no room is left: costs are no less than 0."""
+        rows = [self.program.constraints[name] for name in bounds.rates]
         linear = all(not row.expression.weights and not row.expression.constant for row in rows)
-        return not chords.steepest.is_finite() and linear and any(row.number <= 0 for row in rows)
+        return linear and any(row.number <= 0 for row in rows)
 
 
 def _moved(middle: Any) -> Iterator[Any]:
@@ -276,22 +285,24 @@ def _moved(middle: Any) -> Iterator[Any]:
     values, vectors = np.linalg.eigh(middle)
     some = np.where(values < 1 - 1e-6, values, 0.0)
     step = (vectors * some) @ vectors.T
-    for share in _MOVES:
+    for share in MOVES:
         yield middle - share * (step + step.T) / 2
         yield middle + share * (step + step.T) / 2
 
 
-def _offer_raised(
-    prover: CovarianceProver, chords: Chords, middle: Any, multipliers: Mapping[str, float]
-) -> None:
-    """Offer multipliers with posteriors of a covariance, and raised ones: they have room."""
-    for share in _RAISED:
+def _add_raised(prover: CovarianceProver, slopes: PriceBounds, dual: Any, middle: Any) -> None:
+    """Add multipliers with the posteriors of a release, and raised ones.
+
+    Those have some slack in Σ ≼ Σ_X, so that no multiplier of that is needed.
+    """
+    multipliers = {name: float(lam) for name, lam in dual.multipliers.items()}
+    for share in RAISED:
         raised = {name: lam * (1 + share) for name, lam in multipliers.items()}
-        try:
-            with np.errstate(all="ignore"):
-                dual = prover.white.dual(middle, raised)
-            chords.take_dual(dual)
-            free = {name: (root, 0 * part) for name, (root, part) in dual.psd_multipliers.items()}
-            chords.take_dual(replace(dual, psd_multipliers=free))  # where what is raised has room
-        except (*UNUSABLE, UnprovableError):
-            return
+        with suppress(*UNUSABLE, UnprovableError):
+            proposed = prover.white.dual(middle, raised)
+            slopes.add_here(prover.proof.lower(proposed.to_dict()))
+            free = {
+                name: (root, 0 * part) for name, (root, part) in proposed.psd_multipliers.items()
+            }
+            freed = replace(proposed, psd_multipliers=free)
+            slopes.add_here(prover.proof.lower(freed.to_dict()))

@@ -20,7 +20,7 @@ from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.extremes import least_value
 from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds
 from cvxprivacy.programs.worst import Worst
-from cvxprivacy.results.idle import is_constant
+from cvxprivacy.results.inactive_constraints import is_constant
 from cvxprivacy.solvers.driver import solve
 from cvxprivacy.solvers.watch import Watch
 from cvxprivacy.text import above, sufficient

@@ -15,7 +15,7 @@ from cvxprivacy.programs.worst import indexed
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.results.enclosure import Enclosure
 from cvxprivacy.results.informed import Informed
-from cvxprivacy.results.price import Price
+from cvxprivacy.results.price_bounds import Price
 from cvxprivacy.text import facts_html
 
 __all__ = ["GaussianSolution", "Solution"]
@@ -67,8 +67,8 @@ class Solution(Frozen):
         ``duals``, and both have all of them as an array under ``v``, in CVXPY's order.  Infinite
         where the least tightening makes the problem infeasible: −inf for a budget of least
         distortion, +inf for a floor of 1.  Proved when they are first read.
-    marginals : dict of str to float or array
-        The same as the multipliers say: proved by nothing, and at once.
+    unproved_prices : dict of str to float or array
+        The prices by the multipliers alone, which are not proved and take no time.
     release : Channel, GaussianRelease or None
         The optimal randomisation; ``channel`` is the same, on discrete problems.
     certificate : Certificate
@@ -161,8 +161,8 @@ class Solution(Frozen):
         return _by_row(prices)
 
     @property
-    def marginals(self) -> Mapping[str, Any]:
-        """What the multipliers say that the prices are: proved by nothing, and at once."""
+    def unproved_prices(self) -> Mapping[str, Any]:
+        """The prices by the multipliers alone, which are not proved and take no time."""
         priced = self._priced
         return priced if isinstance(priced, Mapping) else priced.by_multipliers()
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.results.closed_price import ClosedFormPrice
+from cvxprivacy.results.price_bounds import ClosedFormPrice
 from cvxprivacy.typing import Price
 from tests.lengths import rest_at_length
 

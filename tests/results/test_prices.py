@@ -428,10 +428,10 @@ def test_the_tightest_criterion_has_one_side(rule):
 
 
 def test_a_price_of_what_was_broken_off_solves_nothing_more(monkeypatch):
-    """Chords prove what they can, and no solver is asked again."""
+    """Releases nearby prove what they can, and no solver is asked again."""
     problem = cpv.PrivacyDistortion(COUNTS, cpv.hamming(2), budget=0.2)
     certificate = problem.solve().certificate
-    refused = "cvxprivacy.results.neighbours.solve"
+    refused = "cvxprivacy.results.prices.solve"
     monkeypatch.setattr(refused, lambda *_, **__: pytest.fail("solved"))
     prices = ChannelPrices(
         certificate.program, problem.rules, certificate.primal, certificate.dual, nearby=False

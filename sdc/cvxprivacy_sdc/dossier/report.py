@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from cvxprivacy.model.information import mutual_information
-from cvxprivacy.results.price import Price
+from cvxprivacy.results.price_bounds import Price
 from cvxprivacy.text import cells, upwards
 from cvxprivacy_sdc.copied.untouched import advised, undoing
 from cvxprivacy_sdc.releases.check import lines_of

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
-from cvxprivacy.results.price import Price
+from cvxprivacy.results.price_bounds import Price
 from cvxprivacy_sdc.dossier.words import extended, rounded
 
 if TYPE_CHECKING:

@@ -17,14 +17,14 @@ from cvxprivacy.programs.latex_symbols import plain
 from cvxprivacy_verifier import verify
 from cvxprivacy_verifier.balls import ceil
 
-__all__ = ["idle_notes", "is_constant"]
+__all__ = ["inactive_notes", "is_constant"]
 
-_MANY = 20_000  # entries, beyond which no greatest value is proved
-_CLOSE = 1e-9  # share of a bound, within which a greatest value is not proved to be below
+MOST_ENTRIES = 20_000  # n m, beyond which no greatest value is proved
+CLOSE = 1e-9  # relative distance to the bound, within which a greatest value is not proved
 
 
-def idle_notes(program: ChannelProgram) -> Iterator[str]:
-    """Say which constraints cannot bind, as far as that is proved."""
+def inactive_notes(program: ChannelProgram) -> Iterator[str]:
+    """Yield a note on each constraint that is proved not to bind."""
     for name, row in program.constraints.items():
         if row.sense != "<=" or row.per_output:
             continue
@@ -38,7 +38,7 @@ def idle_notes(program: ChannelProgram) -> Iterator[str]:
 
 
 def is_constant(row: Constraint) -> bool:
-    """Tell whether a left-hand side is the same number for every release."""
+    """Return whether a left-hand side is the same number for every release."""
     cost = row.expression.cost
     if row.per_output or row.expression.weights or isinstance(cost, AdditiveCost):
         return False
@@ -55,8 +55,8 @@ _CONSTANT = (
 
 
 def _greatest(program: ChannelProgram, row: Constraint) -> float | None:
-    """Return what no release has more of, rounded up; None where it is not known to be less."""
-    if program.n * program.m > _MANY or row.radius or row.expression.cost_radius:
+    """Return the greatest value of a row, rounded up; None if it may reach the bound."""
+    if program.n * program.m > MOST_ENTRIES or row.radius or row.expression.cost_radius:
         return None
     return _greatest_cost(program, row) if row.linear else _greatest_leakage(program, row)
 
@@ -64,13 +64,13 @@ def _greatest(program: ChannelProgram, row: Constraint) -> float | None:
 def _greatest_cost(program: ChannelProgram, row: Constraint) -> float | None:
     cost = -program.mass[:, None] * program.cost(row.expression)
     near = float(row.expression.constant) - float((cost * program.least(cost)[0]).sum())
-    if near >= float(row.number) - _CLOSE * abs(float(row.number)):
+    if near >= float(row.number) - CLOSE * abs(float(row.number)):
         return None
     return -math.nextafter(least_value(program, -row.expression), -math.inf)
 
 
 def _greatest_leakage(program: ChannelProgram, row: Constraint) -> float | None:
-    """Return what the letters themselves leak: of a convex measure no release leaks more."""
+    """Return what the letters themselves leak: no release leaks more, by a convex measure."""
     term, n = row.expression, program.n
     if term.cost is not None or any(np.ndim(weight) for weight in term.weights.values()):
         return None
@@ -79,7 +79,7 @@ def _greatest_leakage(program: ChannelProgram, row: Constraint) -> float | None:
         float(weight) * program.information(np.eye(n), view).sum()
         for view, weight in term.weights.items()
     )
-    if near >= float(row.number) - _CLOSE * abs(float(row.number)):
+    if near >= float(row.number) - CLOSE * abs(float(row.number)):
         return None
     shown = ChannelProgram(program.law, n, views, replace(term, name="all"), units=program.units)
     letters = ExactChannel(np.eye(n, dtype=np.int64), 1)
