@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import cvxprivacy as cpv
-from benchmarks.ten_million import peak
+from benchmarks.memory import peak
 from benchmarks.test_interior import KEY, adult_frame
 
 RULES = {

@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 
 import cvxprivacy as cpv
-from benchmarks.ten_million import peak
+from benchmarks.memory import peak
 from benchmarks.test_channel import bare, grid_problem, seconds
 
 

@@ -14,7 +14,7 @@ import time
 import pytest
 
 import cvxprivacy as cpv
-from benchmarks.ten_million import peak
+from benchmarks.memory import peak
 
 KINDS = {
     "age": "ordinal",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.released_tables import campaign
+from benchmarks.sdc.released_tables import campaign
 from cvxprivacy_sdc import recount
 from cvxprivacy_sdc.recount import recounted
 from tests.lengths import some_at_length

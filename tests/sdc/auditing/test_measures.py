@@ -243,7 +243,7 @@ def test_where_pycanon_says_otherwise():
 
 
 # What pycanon 1.3.5 says of adult.csv (Python 3.11, pandas 2.3.3), in an environment of its own:
-#     python benchmarks/pycanon_audit.py adult.csv
+#     python benchmarks/sdc/pycanon_audit.py adult.csv
 # k, ⌊entropy ℓ⌋, t (equal distance; ordered where W is a number), basic β, δ without the values
 # that a group misses.
 SIX = ["age", "education", "occupation", "relationship", "sex", "native-country"]

@@ -1,6 +1,6 @@
 """Release ten million records of a Parquet file, beside a plain copy of it by Polars.
 
-    python benchmarks/ten_million.py folder [records]
+    python -m benchmarks.sdc.ten_million folder [records]
 
 The file is made in the folder first.  Each run is a process of its own: a plain copy, the command
 without and with the survey of the other columns, and Python with DuckDB's memory limited.
@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import re
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+from benchmarks.memory import peak
 
 COPY = """
 import sys, polars
@@ -63,15 +64,6 @@ def release(path: Path, out: Path) -> dict[str, float]:
             writer.write_batch(batch)
             written += len(batch)
     return {"counted": source.records, "written": written, "peak GiB": round(peak(), 3)}
-
-
-def peak() -> float:
-    """Return the most memory that this process held, in GiB.
-
-    ``getrusage`` would count what the parent held when it made this process.
-    """
-    status = Path("/proc/self/status").read_text()
-    return int(re.findall(r"VmHWM:\s*(\d+) kB", status)[0]) / 2**20
 
 
 def timed(*arguments: str) -> dict[str, float]:

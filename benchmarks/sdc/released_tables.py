@@ -1,6 +1,6 @@
 """Release random tables as `release` does by default, and let the verifier count each again.
 
-    python -m benchmarks.released_tables [HOW_MANY [FIRST]]
+    python -m benchmarks.sdc.released_tables [HOW_MANY [FIRST]]
 
 Small tables under random criteria: whole counts, blind and by encoder wx, and draws that are
 mended. What the report of each says is decided again by `cvxprivacy_sdc.recount`, which

@@ -1,6 +1,6 @@
 """Release public tables in every format, verify each, and compare what came back with its library.
 
-    python benchmarks/files_as_they_came.py folder [tables]
+    python benchmarks/sdc/files_as_they_came.py folder [tables]
 
 The folder has delimited text, at any depth, such as that of Rdatasets or of R's own packages.  Each
 table is written as text with names of rows and comments, Parquet of pandas with categories and a

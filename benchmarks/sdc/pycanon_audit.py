@@ -1,6 +1,6 @@
 """Audit Adult with this package and with pycanon 1.3.5, and print both: numbers and seconds.
 
-    python benchmarks/pycanon_audit.py adult.csv
+    python benchmarks/sdc/pycanon_audit.py adult.csv
 
 pycanon goes into an environment of its own, made in a temporary folder (the network is needed).
 Compared are k, ⌊entropy ℓ⌋, t by the earth mover's distance, basic β, and δ; pycanon leaves out of

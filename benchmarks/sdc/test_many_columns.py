@@ -1,6 +1,6 @@
 """What many copied columns, and many records, take to be measured.
 
-pytest benchmarks/test_many_columns.py --benchmark-enable -m "" -p no:xdist -s
+pytest benchmarks/sdc/test_many_columns.py --benchmark-enable -m "" -p no:xdist -s
 
 On two cores of a server, at the time of writing: 200 columns of 500 records 1 s, 2,000 columns
 9 s, 13 columns of a million records 2.4 s.

@@ -1,6 +1,6 @@
 """How long the groupings take.
 
-    pytest benchmarks/test_masking.py --benchmark-enable -m "" -p no:xdist -s
+    pytest benchmarks/sdc/test_masking.py --benchmark-enable -m "" -p no:xdist -s
 
 Targets: MDAV of 32,768 scalars at most 2 s, of 30,162 × 6 with k = 5 at most 60 s; μ-Approx of
 32,768 scalars at most 10 s.
