@@ -1,6 +1,6 @@
 """Tables larger than memory: counted and released in less than a gibibyte.
 
-pytest benchmarks --benchmark-enable -m "" -p no:xdist -s
+pytest benchmarks/sdc/test_tables.py --benchmark-enable -m "" -p no:xdist -s
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import multiprocessing
 
 import pytest
 
-from benchmarks import ten_million
+from benchmarks.sdc import ten_million
 
 pytest.importorskip("duckdb", reason="the extra `tables` is not installed")
 
