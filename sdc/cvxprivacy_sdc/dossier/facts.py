@@ -1,6 +1,6 @@
 """The facts of a dossier: one document that its page and its JSON both say.
 
-Which sections there are is in ``schema.json``; what a command does not know stands in ``left_out``
+Which sections there are is in :mod:`.sections`; what a command does not know stands in ``left_out``
 with the reason.
 """
 
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from cvxprivacy.certificates.certificate import refuse_other
 from cvxprivacy.programs.worst import first_part
 from cvxprivacy.text import cells
-from cvxprivacy_sdc import dossier
 from cvxprivacy_sdc.dossier import first, provenance, tradeoff, words
 from cvxprivacy_sdc.dossier.board import (
     audit_verdict,
@@ -25,6 +24,7 @@ from cvxprivacy_sdc.dossier.board import (
 )
 from cvxprivacy_sdc.dossier.provenance import Asked, Facts, Kept, input_facts, verification
 from cvxprivacy_sdc.dossier.secrecy import file_name, guard_of
+from cvxprivacy_sdc.dossier.sections import SCHEMA, SECTIONS
 from cvxprivacy_sdc.dossier.tables import Drawn, counted_letters, measures, uncertainty, worst_group
 from cvxprivacy_sdc.dossier.words import rounded
 from cvxprivacy_sdc.statements.exits import notes
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from cvxprivacy_sdc.releases.check import Check
 
 __all__ = [
-    "SCHEMA",
     "audit_facts",
     "dossier_of",
     "files_of",
@@ -49,7 +48,6 @@ __all__ = [
     "statement_rows",
 ]
 
-SCHEMA = "cvxprivacy dossier 2"
 SIGNATURES = ("Prepared by", "Approved by the disclosure board")
 
 
@@ -183,8 +181,7 @@ def release_facts(
             if of_all
             else f"the {problem.source.records:,} records that the randomisation was designed on",
         ),
-        definitions=words.definitions(_terms(drawn), criteria),
-        glossary=words.glossary(data["units"]),
+        definitions=words.definitions(criteria),
         verification=check,
         left_out=left_out,
     )
@@ -208,7 +205,7 @@ def files_of(verdict: Facts, asked: Asked, files: Sequence[Facts]) -> Facts:
 def dossier_of(kind: str, *, left_out: Mapping[str, str], **sections: Any) -> Facts:
     """Return the sections in the order of the schema, None for those that nothing is known of."""
     return {
-        **dict.fromkeys(dossier.schema()["properties"]),
+        **dict.fromkeys(SECTIONS),
         "schema": SCHEMA,
         "kind": kind,
         **sections,
@@ -320,14 +317,6 @@ def statement_rows(latex: str) -> list[dict[str, str]]:
     return rows
 
 
-def _terms(drawn: Drawn) -> list[str]:
-    """Return the terms that a report on a release uses."""
-    terms = ["distortion", "law and drawn table", "proved", "price"]
-    if drawn.losses is not None:
-        terms += ["categorical"] + ["loss"] * (drawn.losses["numeric"] is not None)
-    return terms
-
-
 def audit_facts(asked: Asked, audit: Audit, released: str | None, opened: Any) -> Facts:
     """Return the facts of an audit: ``released`` is the path of the released table, if any."""
     source, original = audit.released, audit.original
@@ -386,8 +375,7 @@ def audit_facts(asked: Asked, audit: Audit, released: str | None, opened: Any) -
         measures=measured,
         prices=[],
         uncertainty=uncertainty(audit, guard),
-        glossary=words.glossary(audit.units),
-        definitions=words.definitions([], audit.criteria),
+        definitions=words.definitions(audit.criteria),
         left_out={
             "The program": "an audit measures a table and solves nothing",
             "The trade-off": "an audit solves nothing",

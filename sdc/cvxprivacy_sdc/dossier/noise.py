@@ -150,8 +150,7 @@ def noise_facts(
                   {n: list(released[n]) for n in schema.key}, records)
         ),
         uncertainty={"rows": [], "population": {}, "proof_of": "the records at hand"},
-        glossary=words.glossary(units, noise=True),
-        definitions=words.definitions(["distortion", "proved"], []),
+        definitions=[],
         verification=files,
         left_out={**_LEFT_OUT, **({} if curve else {"Another choice": why})},
     )  # fmt: skip
