@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from cvxprivacy_sdc.auditing import Audit
 
 __all__ = [
-    "audit_verdict", "audited", "cautions", "check_facts", "found_rows", "release_verdict",
-    "unmodified_columns",
+    "TYPED_SEED", "audit_verdict", "audited", "cautions", "check_facts", "found_rows",
+    "release_verdict", "unmodified_columns",
 ]  # fmt: skip
 
 _ROUNDED = 1e-12  # of information: what sums of floats may be off nothing
@@ -239,11 +239,7 @@ def unmodified_columns(document: Mapping[str, Any]) -> Facts:
 
 
 def cautions(
-    document: Mapping[str, Any],
-    seed: Facts,
-    source: Any,
-    checks: Sequence[Check],
-    drawn: Drawn,
+    document: Mapping[str, Any], seed: Facts, source: Any, checks: Sequence[Check], drawn: Drawn
 ) -> list[str]:
     """Return what the board should weigh before it signs."""
     asks_records = any(check.unit == "records" for check in checks)
@@ -274,6 +270,10 @@ def cautions(
     ]
 
 
+TYPED_SEED = (
+    "draw the release anew without --seed: this one's was typed, and whoever knows it can undo the "
+    "release"
+)
 _CAUTIONS = {
     "constant": CONSTANT,
     "exact": "{}: edges of bands are values of single records, as was asked, and are published",
@@ -283,8 +283,7 @@ _CAUTIONS = {
     "intervals": "{}: copied as it is; what is proved is of its intervals alone",
     "weighted": "what is told, and the mean change per record, count each record by its weight, "
     "{}: shares of records differ from them",
-    "typed seed": "draw the release anew without --seed: this one's was typed, and whoever knows "
-    "it can undo the release",
+    "typed seed": TYPED_SEED,
     "informed": "{}",
     "loose": "the release satisfies what was asked, and is proved to be within {} of the best one "
     "only",

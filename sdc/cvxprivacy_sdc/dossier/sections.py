@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-__all__ = ["SCHEMA", "SECTIONS", "schema"]
+__all__ = ["ABSENT", "SCHEMA", "SECTIONS", "schema"]
 
 SCHEMA = "cvxprivacy dossier 3"
 
@@ -34,8 +34,6 @@ SECTIONS: dict[str, tuple[str, Any]] = {
             "released": ({"name": str, "sha256": (sha256, None)}, None), "leaves": bool,
             "stay": names,
         }),
-    "against": ("Against whom the release protects, and against whom it does not.",
-        [{"who": str, "words": str}]),
     "distortion_words": ("What is changed, column by column.", names),
     "found": ("Figures for the statistician.", [{"name": str, "value": str}]),
     "signatures": ("Who signs; nobody where it must not be released.", names),
@@ -65,9 +63,10 @@ SECTIONS: dict[str, tuple[str, Any]] = {
         }),
     "program": (
         "The convex program in LaTeX, and the enclosure of its optimum that is proved; "
-        "`designed` where the counts of the table were, and it was not drawn.",
+        "`designed` where the counts of the table were, and it was not drawn; `sees` is what the "
+        "randomisation saw of W, X and earlier releases.",
         {
-            "designed": bool, "formulation": str, "statement": str,
+            "designed": bool, "draw": str, "sees": str, "formulation": str, "statement": str,
             "rows": [{"left": str, "right": str}], "symbols": [{"symbol": str, "meaning": str}],
             "status": str, "minimised": str, "unit": str, "lower": number, "upper": number,
             "gap": number, "terms": [{"name": str, "words": str, "value": number}],
@@ -150,30 +149,12 @@ SECTIONS: dict[str, tuple[str, Any]] = {
                 },
             ],
         }),
-    "loss": (
-        "Loss of the key as categories, in all the mean of its parts in percent; and as "
-        "numbers.",
+    "loss": ("Loss of the key as categories, in all the mean of its parts in percent.",
         {
-            "categorical": {
-                "columns": [
-                    {"column": str, "changed": number, "uncertainty": number, "marginal": number},
-                ],
-                "parts": {str: number}, "total": number,
-            },
-            "numeric": (
-                {
-                    "columns": names,
-                    "table": [
-                        {
-                            "compared": str, "mean_square_error": number,
-                            "mean_absolute_error": number, "mean_variation": number,
-                        },
-                    ],
-                    "parts": {str: number}, "probabilistic": {str: number},
-                    "probabilistic_total": number,
-                },
-                None,
-            ),
+            "columns": [
+                {"column": str, "changed": number, "uncertainty": number, "marginal": number},
+            ],
+            "parts": {str: number}, "total": number,
         }),
     "unmodified": ("What copied columns tell, each less what shuffles show, and all together.",
         {
@@ -230,8 +211,8 @@ SECTIONS: dict[str, tuple[str, Any]] = {
     "left_out": ("", [{"section": str, "why": str}]),
 }  # fmt: skip
 # null where nothing is known of them
-_ABSENT = {"program", "sequel", "merged", "letters", "measures", "tradeoff", "changed", "quality"}
-_ABSENT |= {"loss", "unmodified", "verification"}
+ABSENT = {"program", "sequel", "merged", "letters", "measures", "tradeoff", "changed", "quality"}
+ABSENT |= {"loss", "unmodified", "verification"}
 _TYPES: dict[Any, dict[str, Any]] = {
     None: {"type": "null"},
     bool: {"type": "boolean"},
@@ -247,7 +228,7 @@ def schema() -> dict[str, Any]:
     properties = {}
     for name, (says, fields) in SECTIONS.items():
         described = {"description": says} if says else {}
-        properties[name] = {**described, **_of((fields, None) if name in _ABSENT else fields)}
+        properties[name] = {**described, **_of((fields, None) if name in ABSENT else fields)}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "urn:cvxprivacy:dossier:3",

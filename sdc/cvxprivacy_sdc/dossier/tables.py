@@ -230,56 +230,24 @@ def changed(pairs: Pairs) -> dict[str, Any]:
 
 
 def losses(pairs: Pairs) -> dict[str, Any]:
-    """Measure what numeric key columns have lost as numbers, and all of them as categories."""
+    """Measure what key columns have lost as categories."""
     from cvxprivacy_sdc.loss import categorical_loss
 
     before, after = (
         pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in side.items()})
         for side in (pairs.before, pairs.after)
     )
-    numeric = [n for n in pairs.before if _numeric(pairs.before[n]) and _numeric(pairs.after[n])]
     loss = categorical_loss(before, after)
     rows = zip(loss.columns, loss.changed, loss.uncertainty, loss.marginals, strict=True)
-    document: dict[str, Any] = {
-        "categorical": {
-            "columns": [
-                {"column": name, "changed": rounded(a), "uncertainty": rounded(b),
-                 "marginal": rounded(c)}
-                for name, a, b, c in rows
-            ],
-            "parts": {name: rounded(part) for name, part in loss.parts.items()},
-            "total": rounded(loss.total),
-        },
-        "numeric": None,
-    }  # fmt: skip
-    if numeric:
-        document["numeric"] = _numeric_losses(
-            before[numeric].astype(float), after[numeric].astype(float)
-        )
-    return document
-
-
-def _numeric_losses(before: Any, after: Any) -> dict[str, Any]:
-    """Return Table 1 of Mateo-Sanz et al. and the probabilistic losses."""
-    from cvxprivacy_sdc.loss import information_loss, probabilistic_loss
-
-    loss, pil = information_loss(before, after), probabilistic_loss(before, after)
+    names = ("changed", "uncertainty", "marginal")
     return {
-        "columns": list(before.columns),
-        "table": [
-            {"compared": what, **{how.replace(" ", "_"): rounded(v) for how, v in row.items()}}
-            for what, row in loss.table.items()
+        "columns": [
+            {"column": name, **dict(zip(names, map(rounded, parts), strict=True))}
+            for name, *parts in rows
         ],
-        "parts": {name: rounded(value) for name, value in loss.parts.items()},
-        "probabilistic": {name: rounded(value) for name, value in pil.parts.items()},
-        "probabilistic_total": rounded(pil.total),
+        "parts": {name: rounded(part) for name, part in loss.parts.items()},
+        "total": rounded(loss.total),
     }
-
-
-def _numeric(values: Sequence[Any]) -> bool:
-    return all(
-        isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v) for v in values
-    )
 
 
 # ---- groups ------------------------------------------------------------------------------
@@ -304,10 +272,7 @@ def counted_letters(
         "columns": list(schema.key),
         "unit": audit.units,
         "average": rounded(audit.after.plugin),
-        "bounds": {
-            "records": rounded(max(ks, default=None)),
-            "risk": rounded(divergence),
-        },
+        "bounds": {"records": rounded(max(ks, default=None)), "risk": rounded(divergence)},
         "rows": [
             {
                 "key": [
