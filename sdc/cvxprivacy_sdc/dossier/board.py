@@ -225,16 +225,13 @@ def unmodified_columns(document: Mapping[str, Any]) -> Facts:
         {**{name: entry[name] for name in texts}, **{n: rounded(entry[n]) for n in numbers}}
         for entry in document["untouched"]
     ]
-    together = combined = document["combined"]
-    if combined is not None:
-        tabled = {guess["words"] for guess in combined["guesses"]}
-        together = {name: combined[name] for name in ("guesses", "proposals")}
-        together["lines"] = [line for line in combined["lines"] if line not in tabled]
+    combined = document["combined"]
+    names = ("lines", "guesses", "proposals")
     return {
         "unit": document["units"],
         "released": rounded(document["released_law"]["risk"]),
         "rows": rows,
-        "together": together,
+        "together": combined and {name: combined[name] for name in names},
     }
 
 
