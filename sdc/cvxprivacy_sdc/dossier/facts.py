@@ -131,19 +131,15 @@ def release_facts(
             all_records=of_all,
             sequel=sequel is not None,
         ),
-        first=first.first_page(
-            columns,
-            source.records or 0,
-            asked=[*first.standing(checks), *first.undecided(checks, criteria)],
-            leaks=[*first.of_release(document, columns, drawn.audit), *first.of_order(order)],
-            cost=first.costs(columns, drawn.changed, changes, asked.opened, order),
-            uncovered=first.copied(
-                columns,
-                asked.opened,
-                measured=bool(document["untouched"]),
-                sequel=sequel is not None,
+        first={
+            "records": source.records or 0,
+            "others": first.others(columns, asked.opened),
+            "asked": [*first.standing(checks), *first.undecided(checks, criteria)],
+            "told": first.told(
+                [*first.of_release(document, columns, drawn.audit), *first.of_order(order)]
             ),
-        ),
+            "cost": first.costs(columns, drawn.changed, changes, asked.opened, order),
+        },
         cautions=[
             *cautions(document, seed, source, checks, drawn),
             *(() if sequel is None else sequel["statements"]),
@@ -351,14 +347,13 @@ def audit_facts(asked: Asked, audit: Audit, released: str | None, opened: Any) -
         "audit",
         title=f"Audit of {file_name(released or asked.table)}",
         verdict=verdict,
-        first=first.first_page(
-            columns,
-            source.records or 0,
-            asked=first.standing(checks),
-            leaks=first.counted(audit, columns),
-            cost=[],
-            uncovered=first.copied(columns, opened, as_it_is=False),
-        ),
+        first={
+            "records": source.records or 0,
+            "others": first.others(columns, opened),
+            "asked": first.standing(checks),
+            "told": first.told(first.counted(audit, columns)),
+            "cost": [],
+        },
         files=first.handed_on(verdict, of_released, stay),
         cautions=[
             "the columns that are neither confidential nor key were not measured: what they tell "

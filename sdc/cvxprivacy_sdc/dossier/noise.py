@@ -112,15 +112,15 @@ def noise_facts(
             {"records": len(frame), "left_out": 0, "w": sizes["sensitive"], "x": sizes["key"]},
             list(solution.notes), seed, sequel=True,
         ),
-        first=first.first_page(
-            columns,
-            len(frame),
-            asked=first.standing([check]),
-            leaks=[*_leaks(frame, schema, solution, released, before), *first.of_order(order)],
-            cost=[*_costs(frame, released), *first.left_out(asked.opened, order)],
-            paid="Averages over all records, in the column's own unit.",
-            uncovered=first.copied(columns, asked.opened),
-        ),
+        first={
+            "records": len(frame),
+            "others": first.others(columns, asked.opened),
+            "asked": first.standing([check]),
+            "told": first.told(
+                [*_leaks(frame, schema, solution, released, before), *first.of_order(order)]
+            ),
+            "cost": [*_costs(frame, released), *first.left_out(asked.opened, order)],
+        },
         cautions=[
             *_CAUTIONS, *notes, *(entry["words"] for entry in undone), *[TYPED_SEED] * seed["given"]
         ],

@@ -27,8 +27,13 @@ SECTIONS: dict[str, tuple[str, Any]] = {
         {"may_be_released": truth, "words": str, "reasons": names}),
     "cautions": ("What the board should weigh before it signs.", names),
     "asked": ("", names),
-    "first": ("The first page, in words; a name is empty where the row above goes on.",
-        [{"name": str, "lines": names, "meaning": str}]),
+    "first": (
+        "Lines of the first page: how the table stands with what was asked, what it still tells "
+        "with what that means for a person, what it cost; and how many other columns it has.",
+        {
+            "records": int, "others": int, "asked": names,
+            "told": [{"line": str, "meaning": str}], "cost": names,
+        }),
     "files": ("Which file leaves the house, and which never do.",
         {
             "released": ({"name": str, "sha256": (sha256, None)}, None), "leaves": bool,

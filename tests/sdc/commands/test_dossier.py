@@ -122,7 +122,7 @@ def test_the_first_page_is_counted(made, facts):
     right = [t.groupby(["age", "sex"])["ill"].agg(lambda w: w.value_counts().iloc[0]).sum()
              for t in (after, before)]  # fmt: skip
     shares = [100 * n / 300 for n in (*right, before["ill"].value_counts().iloc[0])]
-    lines = " ".join(line for row in facts["first"] for line in row["lines"])
+    lines = board_text((made / "a.html").read_text("utf-8"))
     guess = re.search(r"is right for ([\d.]+) % .* it is for ([\d.]+) %, .* for ([\d.]+) %", lines)
     assert [float(share) for share in guess.groups()] == pytest.approx(shares, abs=0.0501)
     smallest = after.groupby(["age", "sex"]).size().min()
@@ -230,9 +230,9 @@ def test_where_no_table_was_drawn_none_is_judged(here):
     how = ("release", "t.csv", *BOTH[:-2], "--criterion", "KAnonymity=20")
     say(*how, "--criterion", "TCloseness=0.2", "--no-untouched", "--report", "a.json")
     document = loaded("a.json")
-    asked = next(row for row in document["first"] if row["name"].startswith("Is what was asked"))
-    assert "KAnonymity(20): it is of a table, and none was drawn: not decided." in asked["lines"]
-    assert not any("in this table" in line for line in asked["lines"])
+    asked = document["first"]["asked"]
+    assert "KAnonymity(20): it is of a table, and none was drawn: not decided." in asked
+    assert not any("in this table" in line for line in asked)
     assert document["signatures"] == []
 
 
