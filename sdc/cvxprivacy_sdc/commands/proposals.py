@@ -27,10 +27,11 @@ if TYPE_CHECKING:
     from cvxprivacy_sdc.copied.untouched import Leak
 
 __all__ = [
-    "ColumnFacts", "Knee", "Row", "confidential", "curve_of", "distortions", "facts_of",
-    "knee_of", "knowable", "others", "row_of", "rows_of", "small_groups",
+    "ColumnFacts", "Row", "bend_of", "confidential", "curve_of", "distortions", "facts_of",
+    "knowable", "others", "row_of", "small_groups",
 ]  # fmt: skip
 
+NONE = "none"  # the answer that promises nothing
 MOST_CELLS, PER_CELL = 250, 20  # of a key, and records to a cell on average
 MOST_KEY = 3  # columns that are proposed by their names
 FEWEST = 2  # columns that are proposed by their counts alone
@@ -38,37 +39,28 @@ FEW = 20  # values of a number that needs no bands to be confidential
 LOOKED_AT = 1_000  # records of a text that may be dates
 PARTS = "q5"  # of one that does
 SMALL = 5  # records, under which a group is small
-CONFIDENTIAL = (  # in English, German, French and Spanish
-    *("income", "salary", "salaries", "wage", "wages", "earning", "revenue", "profit", "debt"),
-    *("wealth", "diagnosis", "disease", "illness", "ill", "health", "religion", "vote", "crime"),
-    *("einkommen", "gehalt", "lohn", "verdienst", "umsatz", "gewinn", "schulden", "vermögen"),
-    *("diagnose", "krank", "krankheit", "erkrankung", "gesundheit", "konfession", "straftat"),
-    *("revenu", "salaire", "rémunération", "bénéfice", "dette", "patrimoine", "diagnostic"),
-    *("maladie", "santé", "délit"),
-    *("ingresos", "salario", "sueldo", "renta", "beneficio", "deuda", "patrimonio", "diagnóstico"),
-    *("enfermedad", "salud", "voto", "delito"),
-)
-KNOWABLE = (
-    *("age", "birth", "born", "sex", "gender", "race", "ethnic", "nationality", "citizenship"),
-    *("country", "state", "region", "county", "province", "district", "city", "town", "zip"),
-    *("municipality", "postcode", "postal", "marital", "education", "school", "occupation", "job"),
-    *("profession", "employer", "sector", "industry", "household", "children", "year", "month"),
-    *("alter", "altersgruppe", "altersklasse", "geburt", "geboren", "gebdat", "gebjahr"),
-    *("jahrgang", "geschlecht", "anrede", "herkunft", "nationalität", "staatsangehörigkeit"),
-    *("migrationshintergrund", "land"),
-    *("bundesland", "kanton", "kreis", "landkreis", "bezirk"),
-    *("gemeinde", "stadt", "ort", "wohnort"),
-    *("plz", "postleitzahl", "familienstand", "zivilstand", "bildung", "schule", "schulabschluss"),
-    *("beruf", "berufsgruppe", "tätigkeit", "arbeitgeber", "branche", "wirtschaftszweig"),
-    *("haushalt", "kinder", "jahr", "monat"),
-    *("naissance", "sexe", "genre", "ethnie", "nationalité", "citoyenneté", "pays", "département"),
-    *("commune", "canton", "ville", "civil", "matrimonial", "diplôme", "études", "école", "métier"),
-    *("emploi", "employeur", "secteur", "ménage", "enfants", "année", "mois"),
-    *("edad", "nacimiento", "sexo", "género", "raza"),
-    *("etnia", "nacionalidad", "ciudadanía", "país"),
-    *("estado", "provincia", "municipio", "ciudad", "distrito", "educación", "estudios", "escuela"),
-    *("escolaridad", "ocupación", "profesión", "empleo", "oficio", "hogar", "hijos", "año", "mes"),
-)
+# words of names of columns, in English, German, French and Spanish
+CONFIDENTIAL = """
+    income salary salaries wage wages earning revenue profit debt wealth diagnosis disease
+    illness ill health religion vote crime einkommen gehalt lohn verdienst umsatz gewinn
+    schulden vermögen diagnose krank krankheit erkrankung gesundheit konfession straftat revenu
+    salaire rémunération bénéfice dette patrimoine diagnostic maladie santé délit ingresos
+    salario sueldo renta beneficio deuda patrimonio diagnóstico enfermedad salud voto delito
+"""
+KNOWABLE = """
+    age birth born sex gender race ethnic nationality citizenship country state region county
+    province district city town zip municipality postcode postal marital education school
+    occupation job profession employer sector industry household children year month alter
+    altersgruppe altersklasse geburt geboren gebdat gebjahr jahrgang geschlecht anrede herkunft
+    nationalität staatsangehörigkeit migrationshintergrund land bundesland kanton kreis
+    landkreis bezirk gemeinde stadt ort wohnort plz postleitzahl familienstand zivilstand
+    bildung schule schulabschluss beruf berufsgruppe tätigkeit arbeitgeber branche
+    wirtschaftszweig haushalt kinder jahr monat naissance sexe genre ethnie nationalité
+    citoyenneté pays département commune canton ville civil matrimonial diplôme études école
+    métier emploi employeur secteur ménage enfants année mois edad nacimiento sexo género raza
+    etnia nacionalidad ciudadanía país estado provincia municipio ciudad distrito educación
+    estudios escuela escolaridad ocupación profesión empleo oficio hogar hijos año mes
+"""
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
 
 
@@ -97,6 +89,11 @@ class ColumnFacts:
     def telling(self) -> bool:
         """Whether it can be confidential, or of a key: records share values, and there are two."""
         return self.values > 1 and not self.names_records
+
+    @property
+    def of_records(self) -> str:
+        """How many values it has, in words."""
+        return f"{self.values:,} values in {self.records:,} records"
 
     @property
     def kind(self) -> str:
@@ -132,10 +129,10 @@ def facts_of(frame: Any) -> list[ColumnFacts]:
 # ---- columns -----------------------------------------------------------------------------
 
 
-def _says(name: str, words: Sequence[str]) -> str:
+def _says(name: str, words: str) -> str:
     """Return the word that a column's name has in it: short ones only by themselves."""
     parts = re.split(r"[^a-z]+", _bare(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)))
-    for word in words:
+    for word in words.split():
         forms = {_bare(word), _bare(word.translate(_UMLAUTS))}
         if any(p == w or (len(w) > 5 and w in p) for w in forms for p in parts):
             return word
@@ -244,25 +241,9 @@ class Row:
     kept: float
 
 
-@dataclass(frozen=True)
-class Knee:
-    """Where a curve is farthest below the straight line between its ends.
-
-    Attributes
-    ----------
-    at : Row
-    depth : float
-        By how much at least, in the unit of the curve.
-    ties : tuple of float
-        Other budgets where it may be as far, by what is proved.
-    """
-
-    at: Row
-    depth: float
-    ties: tuple[float, ...]
-
-
-def curve_of(problem: ChannelProblem, progress: Callable[[str], object] | None) -> Frontier:
+def curve_of(
+    problem: ChannelProblem, source: DiscreteSource, progress: Callable[[str], object] | None
+) -> list[Row]:
     """Return the certified curve of a problem over its budget, solved at round numbers.
 
     Raises
@@ -270,25 +251,26 @@ def curve_of(problem: ChannelProblem, progress: Callable[[str], object] | None) 
     KeyboardInterrupt
         If it was interrupted: half a curve has another bend.
     """
-    height = problem.source.information(units=problem.units)
-    tol = max(COARSE * height, NO_HEIGHT)
-    outline = _solved(problem, progress, tol=tol)
+    height = source.information(units=problem.units)
+    outline = _solved(problem, progress, tol=max(COARSE * height, NO_HEIGHT))
     first, last = map(float, outline.solved_range or (0.0, 0.0))
-    high, low = outline.inner([first, last])
-    if high - low <= NO_HEIGHT:
-        names = ", ".join(problem.source.names[:2])
-        raise InputError(
-            "--key", f"no budget lowers what it tells ({names})", "name columns that tell more"
-        )
     places = np.linspace(first, last, PLACES)
-    inside = outline.inner(places) <= low + LEFT * (high - low)
-    reach = float(places[inside.argmax()])
-    places = np.linspace(first, reach, PLACES)
     heights = outline.inner(places)
-    lines = np.interp(places, (first, reach), (heights[0], heights[-1]))
-    bent = float(places[(lines - heights).argmax()])
+    high, low = heights[[0, -1]]
+    if high - low <= NO_HEIGHT:
+        nothing = f"no budget lowers what it tells ({', '.join(source.names[:2])})"
+        raise InputError("--key", nothing, "name columns that tell more")
+    end = (heights <= low + LEFT * (high - low)).argmax()
+    reach = float(places[end])
+    lines = np.interp(places[: end + 1], (first, reach), (high, heights[end]))
+    bent = float(places[(lines - heights[: end + 1]).argmax()])
     near, wide = (round_numbers(first, end) for end in (min(2 * bent, reach), reach))
-    return _solved(problem, progress, points=sorted({*near, *wide}))
+    solved = _solved(problem, progress, points=sorted({*near, *wide})).points
+    return [
+        row_of(float(point.x), point.solution, source)
+        for point in solved
+        if point.solution is not None and point.solution.channel is not None
+    ]
 
 
 def round_numbers(first: float, last: float) -> list[float]:
@@ -332,39 +314,24 @@ def row_of(budget: float, solution: Solution, source: DiscreteSource) -> Row:
     channel = solution.channel
     assert channel is not None
     places = {letter: i for i, letter in enumerate(channel.outputs)}
-    matrix = np.asarray(channel.matrix)
-    stays = [matrix[i, places[x]] for i, x in enumerate(channel.inputs)]
     law = dict(zip(source.x, source.p_x, strict=True))
-    kept = sum(law[x] * stay for x, stay in zip(channel.inputs, stays, strict=True))
+    matrix = np.asarray(channel.matrix)
+    kept = sum(law[x] * matrix[i, places[x]] for i, x in enumerate(channel.inputs))
     return Row(budget, solution.lower, solution.upper, float(kept))
 
 
-def rows_of(curve: Frontier, source: DiscreteSource) -> list[Row]:
-    """Return a row for each solved point."""
-    solutions = ((float(point.x), point.solution) for point in curve.points)
-    return [row_of(x, s, source) for x, s in solutions if s is not None and s.channel is not None]
-
-
-def knee_of(rows: Sequence[Row]) -> Knee:
-    """Return where the curve bends: by enclosures, so that ties are seen.
+def bend_of(rows: Sequence[Row]) -> tuple[Row, float]:
+    """Return the row that is farthest below the straight line between the ends, and by how much.
 
     Examples
     --------
     >>> rows = [Row(0.0, 1.0, 1.0, 1.0), Row(0.1, 0.2, 0.21, 0.9), Row(0.2, 0.1, 0.1, 0.8)]
-    >>> knee = knee_of(rows)
-    >>> knee.at.budget, round(knee.depth, 3), knee.ties
-    (0.1, 0.34, ())
+    >>> row, depth = bend_of(rows)
+    >>> row.budget, round(depth, 3)
+    (0.1, 0.34)
     """
     first, last = rows[0], rows[-1]
-
-    def depth(row: Row, side: str, end: str) -> Fraction:
-        left, right = (Fraction(getattr(of, end)) for of in (first, last))
-        share = Fraction(row.budget - first.budget) / Fraction(last.budget - first.budget)
-        return left + share * (right - left) - Fraction(getattr(row, side))
-
-    inner = rows[1:-1] or rows[-1:]
-    least = {row.budget: depth(row, "upper", "lower") for row in inner}
-    best = max(inner, key=lambda row: least[row.budget])
-    floor = least[best.budget]
-    ties = (r.budget for r in inner if r is not best and depth(r, "lower", "upper") >= floor)
-    return Knee(best, max(float(floor), 0.0), tuple(ties))
+    slope = (last.lower - first.lower) / (last.budget - first.budget)
+    depths = {row: first.lower + slope * (row.budget - first.budget) - row.upper for row in rows}
+    bend = max(rows[1:-1] or rows[-1:], key=lambda row: depths[row])
+    return bend, max(depths[bend], 0.0)

@@ -1,7 +1,7 @@
 """The dossier of a release or an audit: what a disclosure board reads and signs.
 
 ``--report report.html`` writes a page that needs nothing else, ``--report report.json`` the same
-facts by ``schema.json``, which lies beside this file.
+facts as data, by the JSON Schema that :func:`schema` returns.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import IO, Any
 
 from cvxprivacy.errors import InputError
+from cvxprivacy_sdc.dossier.sections import schema
 from cvxprivacy_sdc.statements.outputs import Output
 
 __all__ = ["report_outputs", "report_targets", "schema"]
@@ -62,9 +62,3 @@ def _page(facts: Mapping[str, Any]) -> str:
     from cvxprivacy_sdc.dossier.page import html
 
     return html(facts)
-
-
-def schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of ``--report report.json``."""
-    text = files("cvxprivacy_sdc.dossier").joinpath("schema.json").read_text(encoding="utf-8")
-    return json.loads(text)

@@ -21,11 +21,15 @@ if TYPE_CHECKING:
     from cvxprivacy_sdc.auditing import Audit
 
 __all__ = [
-    "audit_verdict", "audited", "cautions", "check_facts", "found_rows", "release_verdict",
-    "unmodified_columns",
+    "TYPED_SEED", "audit_verdict", "audited", "cautions", "check_facts", "found_rows",
+    "release_verdict", "unmodified_columns",
 ]  # fmt: skip
 
 _ROUNDED = 1e-12  # of information: what sums of floats may be off nothing
+TYPED_SEED = (
+    "draw the release anew without --seed: this one's was typed, and whoever knows it can undo the "
+    "release"
+)
 
 
 # ---- what follows from the checks --------------------------------------------------------
@@ -33,26 +37,15 @@ _ROUNDED = 1e-12  # of information: what sums of floats may be off nothing
 
 def audited(audit: Audit, schema: Any) -> list[Check]:
     """Return what was asked of a table that is audited: of no law."""
+    names = {"w": cells(schema.sensitive), "x": cells(schema.key), "units": audit.units}
     checks = []
     for verdict in audit.verdicts:
-        rule = verdict.criterion
-        words = rule.in_words(w=cells(schema.sensitive), x=cells(schema.key), units=audit.units)
-        asked = (repr(rule), words.asks, words.quantity, words.unit, words.at_least)
-        checks.append(
-            Check(
-                rule.name,
-                type(rule).__name__,
-                *asked,
-                _number(rule.value),
-                None,
-                None,
-                verdict.value,
-                verdict.holds,
-                per_group=verdict.of_letters,
-                groups=verdict.letters,
-                records=verdict.records,
-            )
-        )
+        rule, words = verdict.criterion, verdict.criterion.in_words(**names)
+        checks.append(Check(
+            rule.name, type(rule).__name__, repr(rule), words.asks, words.quantity, words.unit,
+            words.at_least, _number(rule.value), None, None, verdict.value, verdict.holds,
+            per_group=verdict.of_letters, groups=verdict.letters, records=verdict.records,
+        ))  # fmt: skip
     return checks
 
 
@@ -149,11 +142,6 @@ def found_rows(document: Mapping[str, Any], solution: Solution, drawn: Drawn) ->
     if released:
         left_out = f"; {released['dropped']:,} left out" if released.get("dropped") else ""
         rows["Records released"] = f"{released['records']:,}{left_out}"
-    if drawn.changed is not None:
-        of_any = drawn.changed["any"]
-        rows["Records changed or withheld"] = (
-            f"{of_any['records']:,} ({of_any['share'] or 0.0:.1%})"
-        )
     if information := (document.get("recoding") or {}).get("information"):
         rows["What it told before recoding"] = f"{information['before']:.4g} {information['units']}"
     rows["What the key tells before"] = f"{before:.4g} {units}"
@@ -192,7 +180,6 @@ def found_rows(document: Mapping[str, Any], solution: Solution, drawn: Drawn) ->
         before_merging = ", of the channel before groups were merged" * ("merged" in document)
         rows["In the population, proved"] = words + before_merging
     if drawn.audit is not None:
-        rows["Smallest released group"] = _smallest(drawn.audit)
         rows["Greatest divergence of a group"] = worst_group(drawn.audit)
     if designed := document.get("designed"):
         rows["The table"] = designed["words"]
@@ -212,11 +199,6 @@ def found_rows(document: Mapping[str, Any], solution: Solution, drawn: Drawn) ->
     return [{"name": name, "value": value} for name, value in rows.items()]
 
 
-def _smallest(audit: Audit) -> str:
-    """Return how many records the smallest released group holds."""
-    return many(round(audit.measures["k"].worst), "record")
-
-
 def unmodified_columns(document: Mapping[str, Any]) -> Facts:
     """Return what the columns that are copied reveal, each with its advice."""
     numbers = ("information", "bias", "corrected", "lower", "upper")
@@ -225,75 +207,57 @@ def unmodified_columns(document: Mapping[str, Any]) -> Facts:
         {**{name: entry[name] for name in texts}, **{n: rounded(entry[n]) for n in numbers}}
         for entry in document["untouched"]
     ]
-    together = combined = document["combined"]
-    if combined is not None:
-        tabled = {guess["words"] for guess in combined["guesses"]}
-        together = {name: combined[name] for name in ("guesses", "proposals")}
-        together["lines"] = [line for line in combined["lines"] if line not in tabled]
+    combined = document["combined"]
+    names = ("lines", "guesses", "proposals")
     return {
         "unit": document["units"],
         "released": rounded(document["released_law"]["risk"]),
         "rows": rows,
-        "together": together,
+        "together": combined and {name: combined[name] for name in names},
     }
 
 
 def cautions(
-    document: Mapping[str, Any],
-    seed: Facts,
-    source: Any,
-    checks: Sequence[Check],
-    drawn: Drawn,
+    document: Mapping[str, Any], seed: Facts, source: Any, checks: Sequence[Check], drawn: Drawn
 ) -> list[str]:
     """Return what the board should weigh before it signs."""
     asks_records = any(check.unit == "records" for check in checks)
-    smallest = None if drawn.audit is None else _smallest(drawn.audit)
+    smallest = 0 if drawn.audit is None else round(drawn.audit.measures["k"].worst)
     population: Any = document.get("population")
     dropped = document.get("columns_dropped", ())
     beside = [name for name in source.schema.sensitive if name not in dropped]
+    informed = (document.get("informed") or {}).get("caution")
+    within = f"{document['upper'] - document['lower']:.2g}"
+    most = population and f"{upwards(population['upper'])} {population['units']}"
     reasons: dict[str, Any] = {
-        "constant": drawn.audit is not None and len(drawn.audit.letters) == 1,
-        "exact": cells((document.get("recoding") or {}).get("exact", [])),
-        "unmeasured": document.get("combined") is None and bool(document["released"]),
-        "small groups": not asks_records and smallest,
-        "intervals": cells([n for n in beside if n in source.schema.bins]),
-        "weighted": source.schema.weights,
-        "typed seed": document["released"] and seed["given"] and not document.get("sequel"),
-        "informed": (document.get("informed") or {}).get("caution"),
-        "loose": document["status"] == "loose" and f"{document['upper'] - document['lower']:.2g}",
-        "bias": source.biased,
-        "population": population
-        and f"{upwards(population['upper'])} {population['units']}, at {population['level']:.0%}",
-        "merged": _merged(document.get("merged")),
-        "merged beyond": population and "merged" in document,
-    }
+        CONSTANT: drawn.audit is not None and len(drawn.audit.letters) == 1,
+        "{}: edges of bands are values of single records, as was asked, and are published":
+            cells((document.get("recoding") or {}).get("exact", [])),
+        "what the columns that are copied tell was not measured: it comes on top":
+            document.get("combined") is None and bool(document["released"]),
+        "no criterion was asked of the size of groups: the smallest that is released holds {}":
+            smallest and not asks_records and many(smallest, "record"),
+        "{}: copied as it is; what is proved is of its intervals alone":
+            cells([n for n in beside if n in source.schema.bins]),
+        "what is told, and the mean change per record, count each record by its weight, {}: shares "
+        "of records differ from them": source.schema.weights,
+        TYPED_SEED: document["released"] and seed["given"] and not document.get("sequel"),
+        "the release satisfies what was asked, and is proved to be within {} of the best one only":
+            document["status"] == "loose" and within,
+        "the records are so few for their cells that much of the measured risk is bias":
+            source.biased,
+        "the randomisation was designed on a part of the records: the optimum and its proof are of "
+        "that part; of the population it is proved that the released key tells at most {}":
+            most and f"{most}, at {population['level']:.0%}",
+        "{}": _merged(document.get("merged")),
+        MERGED_BEYOND: population and "merged" in document,
+    }  # fmt: skip
     return [
         *document["advice"],
-        *(_CAUTIONS[name].format(detail) for name, detail in reasons.items() if detail),
+        *(text.format(detail) for text, detail in reasons.items() if detail),
+        *([informed] if informed else []),
         *(check.caution for check in checks if check.caution),
     ]
-
-
-_CAUTIONS = {
-    "constant": CONSTANT,
-    "exact": "{}: edges of bands are values of single records, as was asked, and are published",
-    "unmeasured": "what the columns that are copied tell was not measured: it comes on top",
-    "small groups": "no criterion was asked of the size of groups: the smallest that is released "
-    "holds {}",
-    "intervals": "{}: copied as it is; what is proved is of its intervals alone",
-    "weighted": "what is told, and the mean change per record, count each record by its weight, "
-    "{}: shares of records differ from them",
-    "typed seed": "draw the release anew without --seed: this one's was typed, and whoever knows "
-    "it can undo the release",
-    "informed": "{}",
-    "loose": "the release satisfies what was asked, and is proved to be within {} of the best one "
-    "only",
-    "bias": "the records are so few for their cells that much of the measured risk is bias",
-    "population": "the randomisation was designed on a part of the records: the optimum and its "
-    "proof are of that part; of the population it is proved that the released key tells at most {}",
-    "merged": "{}",
-    "merged beyond": MERGED_BEYOND,
-}
 
 
 def _merged(merged: Mapping[str, Any] | None) -> str:

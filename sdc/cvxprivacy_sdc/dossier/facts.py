@@ -1,6 +1,6 @@
 """The facts of a dossier: one document that its page and its JSON both say.
 
-Which sections there are is in ``schema.json``; what a command does not know stands in ``left_out``
+Which sections there are is in :mod:`.sections`; what a command does not know stands in ``left_out``
 with the reason.
 """
 
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from cvxprivacy.certificates.certificate import refuse_other
 from cvxprivacy.programs.worst import first_part
 from cvxprivacy.text import cells
-from cvxprivacy_sdc import dossier
 from cvxprivacy_sdc.dossier import first, provenance, tradeoff, words
 from cvxprivacy_sdc.dossier.board import (
     audit_verdict,
@@ -24,7 +23,8 @@ from cvxprivacy_sdc.dossier.board import (
     unmodified_columns,
 )
 from cvxprivacy_sdc.dossier.provenance import Asked, Facts, Kept, input_facts, verification
-from cvxprivacy_sdc.dossier.secrecy import file_name, guard_of
+from cvxprivacy_sdc.dossier.secrecy import Guard, file_name, guard_of
+from cvxprivacy_sdc.dossier.sections import ABSENT, SCHEMA, SECTIONS
 from cvxprivacy_sdc.dossier.tables import Drawn, counted_letters, measures, uncertainty, worst_group
 from cvxprivacy_sdc.dossier.words import rounded
 from cvxprivacy_sdc.statements.exits import notes
@@ -40,16 +40,14 @@ if TYPE_CHECKING:
     from cvxprivacy_sdc.releases.check import Check
 
 __all__ = [
-    "SCHEMA",
     "audit_facts",
     "dossier_of",
-    "files_of",
+    "of_files",
     "program_facts",
     "release_facts",
     "statement_rows",
 ]
 
-SCHEMA = "cvxprivacy dossier 2"
 SIGNATURES = ("Prepared by", "Approved by the disclosure board")
 
 
@@ -111,58 +109,54 @@ def release_facts(
         problem, solution, minimised, height, seconds=seconds, progress=progress
     )
     why = why if guard.allows(why) else "it could not be solved"
-    left_out = {
-        **drawn.left_out,
-        **({"The trade-off": why} if curve is None else {}),
-    }
+    left_out = {**drawn.left_out, **({"The trade-off": why} if curve is None else {})}
     balanced = document.get("draw") == "balanced"
     verdict = release_verdict(document, checks, drawn.audit is not None)
     changes = guard.kept(document.get("distortion_words") or [], numbers=False)
     if not document["released"] or sequel is not None:
         changes = [f"{line} (expected of the randomisation)" for line in changes]
     columns = {"sensitive": schema.sensitive, "key": schema.key}
-    check = verification(
-        kept, asked, guard, schema.sensitive, all_records=of_all, sequel=sequel is not None
-    )
     seed = provenance.seed_of(asked.arguments, balanced=balanced)
     return dossier_of(
         "release",
-        title=f"Release of {file_name(asked.table)}",
-        verdict=verdict,
-        first=first.first_page(
-            columns,
-            source.records or 0,
-            asked=[*first.standing(checks), *first.undecided(checks, criteria)],
-            leaks=[*first.of_release(document, columns, drawn.audit), *first.of_order(order)],
-            cost=first.costs(columns, drawn.changed, changes, asked.opened, order),
-            uncovered=first.copied(
-                columns,
-                asked.opened,
-                measured=bool(document["untouched"]),
-                sequel=sequel is not None,
-            ),
+        **of_files(
+            asked,
+            schema,
+            guard,
+            kept,
+            verdict,
+            _sizes(source),
+            document.get("notes", []),
+            seed,
+            all_records=of_all,
+            sequel=sequel is not None,
         ),
-        files=files_of(verdict, asked, check["files"]),
+        first={
+            "records": source.records or 0,
+            "others": first.others(columns, asked.opened),
+            "asked": [*first.standing(checks), *first.undecided(checks, criteria)],
+            "told": first.told(
+                [*first.of_release(document, columns, drawn.audit), *first.of_order(order)]
+            ),
+            "cost": first.costs(columns, drawn.changed, changes, asked.opened, order),
+        },
         cautions=[
             *cautions(document, seed, source, checks, drawn),
             *(() if sequel is None else sequel["statements"]),
         ],
         asked=words.asked(data, criteria, schema),
-        against=words.against(
-            schema,
-            problem.encoder,
-            sequel=sequel is not None,
-            balanced=balanced,
-            designed="designed" in document,
-            dropped=asked.opened.dropped,
-        ),
         distortion_words=changes,
         found=found_rows(document, solution, drawn),
-        input=input_facts(asked, schema, _sizes(source), guard, document.get("notes", []), seed),
-        program={
-            **_program(problem, solution, minimised, data["distortion"].get("weights", {})),
-            "designed": "designed" in document,
-        },
+        program=program_facts(
+            problem,
+            solution,
+            _meanings(problem),
+            minimised,
+            sees=problem.encoder,
+            designed="designed" in document,
+            draw=document.get("draw", "independent"),
+            weights=data["distortion"].get("weights"),
+        ),
         sequel=sequel and {k: v for k, v in sequel.items() if k != "statements"},
         checks=check_facts(checks, drawn.audit),
         merged=document.get("merged"),
@@ -183,9 +177,7 @@ def release_facts(
             if of_all
             else f"the {problem.source.records:,} records that the randomisation was designed on",
         ),
-        definitions=words.definitions(_terms(drawn), criteria),
-        glossary=words.glossary(data["units"]),
-        verification=check,
+        definitions=words.definitions(criteria),
         left_out=left_out,
     )
 
@@ -196,19 +188,29 @@ def _sizes(source: DiscreteSource) -> dict[str, int]:
     return {**counted, "w": len(source.w), "x": len(source.x)}
 
 
-def files_of(verdict: Facts, asked: Asked, files: Sequence[Facts]) -> Facts:
-    """Return which of the files that were written leaves the house."""
-    released = next((row for row in files if row["option"] == "--out"), None)
-    stay = [row["name"] for row in files if row is not released]
-    return first.handed_on(
-        verdict, released, [f"{asked.house.table['name']} (the original)", *stay, asked.house.name]
-    )
+def of_files(
+    asked: Asked, schema: Any, guard: Guard, kept: Kept, verdict: Facts, sizes: Mapping[str, int],
+    notes: Sequence[str], seed: Facts, **how: bool,
+) -> Facts:  # fmt: skip
+    """Return the sections of a release's files: where they come from, which leaves the house."""
+    check = verification(kept, asked, guard, schema.sensitive, **how)
+    released = next((row for row in check["files"] if row["option"] == "--out"), None)
+    stay = [row["name"] for row in check["files"] if row is not released]
+    stay = [f"{asked.house.table['name']} (the original)", *stay, asked.house.name]
+    return {
+        "title": f"Release of {file_name(asked.table)}",
+        "verdict": verdict,
+        "files": first.handed_on(verdict, released, stay),
+        "input": input_facts(asked, schema, sizes, guard, notes, seed),
+        "verification": check,
+    }
 
 
 def dossier_of(kind: str, *, left_out: Mapping[str, str], **sections: Any) -> Facts:
-    """Return the sections in the order of the schema, None for those that nothing is known of."""
+    """Return the sections in the order of the schema; empty those that nothing is known of."""
     return {
-        **dict.fromkeys(dossier.schema()["properties"]),
+        **{name: None if name in ABSENT else [] for name in SECTIONS},
+        "uncertainty": {"rows": [], "population": {}, "proof_of": "the records at hand"},
         "schema": SCHEMA,
         "kind": kind,
         **sections,
@@ -247,51 +249,49 @@ def _height(
     return abs(more) * measure.unit(solution.units)
 
 
-def _program(
-    problem: ChannelProblem,
-    solution: Solution,
-    minimised: tuple[str, str],
-    weights: Mapping[str, float],
-) -> Facts:
-    """Return the statement in mathematics, what its letters are, and what was proved of it."""
+def _meanings(problem: ChannelProblem) -> dict[str, str]:
+    """Return what the symbols of a program are."""
     schema = problem.source.schema
     assert schema is not None
     w, x = cells(schema.sensitive), cells(schema.key)
-    sees, also = "x" if problem.encoder == "x" else "w, x", ""
-    earlier = []
+    sees, also = ("x", "") if problem.encoder == "x" else ("w, x", f"; it depends on {w} too")
+    earlier, of = {}, "of that cell"
     if schema.earlier:
-        sees, also = f"{sees}, z", " and of the earlier letters"
-        earlier = [{"symbol": "Z", "meaning": f"{x} as released before"}]
-    symbols = [
-        {"symbol": "W", "meaning": f"{w}: what is confidential"},
-        {"symbol": "X", "meaning": f"{x}, the key"},
-        {"symbol": r"\hat X", "meaning": f"the released {x}"},
-        *earlier,
-        {
-            "symbol": rf"p(\hat x \mid {sees})",
-            "meaning": f"with which probability a record of that cell{also} is released as another"
-            + ("" if problem.encoder == "x" else f"; it depends on {w} too"),
-        },
-    ]
+        sees, of = f"{sees}, z", "of that cell and of the earlier letters"
+        earlier = {"Z": f"{x} as released before"}
+    symbols = {
+        "W": f"{w}: what is confidential",
+        "X": f"{x}, the key",
+        r"\hat X": f"the released {x}",
+        **earlier,
+        rf"p(\hat x \mid {sees})": f"with which probability a record {of} is released as another"
+        + also,
+    }
     if getattr(problem, "prior", "source") == "any":
-        r = f"the law of {x} that is least far from what each value of {w} is released as"
-        symbols.append({"symbol": "r", "meaning": r})
-    return program_facts(problem, solution, symbols, minimised, weights)
+        symbols["r"] = f"the law of {x} that is least far from what each value of {w} is "
+        symbols["r"] += "released as"
+    return symbols
 
 
 def program_facts(
-    problem: Any, solution: Solution, symbols: Sequence[Mapping[str, str]],
-    minimised: tuple[str, str], weights: Mapping[str, float],
+    problem: Any, solution: Solution, meanings: Mapping[str, str], minimised: tuple[str, str],
+    *, sees: str, designed: bool = False, draw: str = "independent",
+    weights: Mapping[str, float] | None = None,
 ) -> Facts:  # fmt: skip
     """Return a program in mathematics with the meaning of its symbols, and its optimum.
 
-    ``minimised`` is what is, in words, and its unit.
+    ``minimised`` is what is, in words, and its unit; parts of the distortion are told with their
+    ``weights``, so that they add up to it.
     """
+    scale = {f"distortion of {name}": weight for name, weight in (weights or {}).items()}
     return {
+        "designed": designed,
+        "draw": draw,
+        "sees": sees,
         "formulation": type(problem).__name__,
         "statement": solution.statement,
         "rows": statement_rows(problem.latex),
-        "symbols": symbols,
+        "symbols": [{"symbol": name, "meaning": text} for name, text in meanings.items()],
         "status": solution.status,
         "minimised": minimised[0],
         "unit": minimised[1],
@@ -299,13 +299,8 @@ def program_facts(
         "upper": rounded(solution.upper, 12),
         "gap": rounded(solution.gap, 3),
         "terms": [
-            {
-                "name": name,
-                "words": words.quantity(name),
-                # with its weight, so that parts add up to the distortion
-                "value": rounded(float(term) * weights.get(name.removeprefix("distortion of "), 1)),
-            }
-            for name, term in solution.terms.items()
+            {"name": n, "words": words.quantity(n), "value": rounded(float(v) * scale.get(n, 1))}
+            for n, v in solution.terms.items()
         ],
     }
 
@@ -318,14 +313,6 @@ def statement_rows(latex: str) -> list[dict[str, str]]:
         left, _sign, right = line.partition("&")
         rows.append({"left": left.replace(r"\quad", "").strip(), "right": right.strip()})
     return rows
-
-
-def _terms(drawn: Drawn) -> list[str]:
-    """Return the terms that a report on a release uses."""
-    terms = ["distortion", "law and drawn table", "proved", "price"]
-    if drawn.losses is not None:
-        terms += ["categorical"] + ["loss"] * (drawn.losses["numeric"] is not None)
-    return terms
 
 
 def audit_facts(asked: Asked, audit: Audit, released: str | None, opened: Any) -> Facts:
@@ -360,22 +347,19 @@ def audit_facts(asked: Asked, audit: Audit, released: str | None, opened: Any) -
         "audit",
         title=f"Audit of {file_name(released or asked.table)}",
         verdict=verdict,
-        first=first.first_page(
-            columns,
-            source.records or 0,
-            asked=first.standing(checks),
-            leaks=first.counted(audit, columns),
-            cost=[],
-            uncovered=first.copied(columns, opened, as_it_is=False),
-        ),
+        first={
+            "records": source.records or 0,
+            "others": first.others(columns, opened),
+            "asked": first.standing(checks),
+            "told": first.told(first.counted(audit, columns)),
+            "cost": [],
+        },
         files=first.handed_on(verdict, of_released, stay),
         cautions=[
             "the columns that are neither confidential nor key were not measured: what they tell "
             "comes on top"
         ],
-        against=words.against(schema),
         asked=[f"{c!r}: {c.in_words(w=w, units=audit.units).asks}." for c in audit.criteria],
-        distortion_words=[],
         found=[{"name": name, "value": value} for name, value in rows.items()],
         input={
             **input_facts(asked, original.schema, _sizes(original), before, notes(), None),
@@ -384,10 +368,8 @@ def audit_facts(asked: Asked, audit: Audit, released: str | None, opened: Any) -
         checks=check_facts(checks, audit),
         letters=counted_letters(audit, audit.criteria, asked.opened.labels),
         measures=measured,
-        prices=[],
         uncertainty=uncertainty(audit, guard),
-        glossary=words.glossary(audit.units),
-        definitions=words.definitions([], audit.criteria),
+        definitions=words.definitions(audit.criteria),
         left_out={
             "The program": "an audit measures a table and solves nothing",
             "The trade-off": "an audit solves nothing",

@@ -1,4 +1,4 @@
-"""The first page of a dossier, in words that need no mathematics, with what each figure means.
+"""The lines of a dossier's first page, in words that need no mathematics, and what they mean.
 
 Figures are those that an audit counted of the released table; nothing is computed here.
 """
@@ -19,68 +19,11 @@ if TYPE_CHECKING:
     from cvxprivacy_sdc.releases.check import Check
 
 __all__ = [
-    "copied",
-    "costs",
-    "counted",
-    "first_page",
-    "handed_on",
-    "left_out",
-    "of_order",
-    "of_release",
-    "percent",
-    "standing",
-]
+    "costs", "counted", "handed_on", "left_out", "of_order", "of_release", "others", "percent",
+    "standing", "told", "undecided",
+]  # fmt: skip
 
 _ROUNDED = 1e-12  # of information: what sums of floats may be off nothing
-
-
-def first_page(
-    columns: Mapping[str, Sequence[str]],
-    records: int,
-    *,
-    asked: Sequence[str],
-    leaks: Sequence[tuple[str, str]],
-    cost: Sequence[str],
-    uncovered: Sequence[str],
-    paid: str = "",
-) -> list[Facts]:
-    """Return the first page: its rows, each of figures with what they mean for a person.
-
-    Parameters
-    ----------
-    columns : mapping
-        Names of columns by their roles, ``sensitive`` and ``key``.
-    records : int
-        Of the table.
-    asked, cost, uncovered : sequence of str
-        How the table stands with what was asked, what it cost, what is not covered.
-    leaks : sequence of (str, str)
-        What the table still tells, and what that means.
-    paid : str
-        What the cost means, where that is not of records in groups.
-    """
-    w, x = (cells(list(columns[role])) for role in ("sensitive", "key"))
-    rows = [
-        entry("What is protected", [f"{w}, in each of {many(records, 'record')}"],
-              f"From the released {x} nobody is to learn the {w} of a person."),
-        entry("Against whom",
-              [f"Who sees the {x} of a record in the released file, and nothing else of it"],
-              "Others may learn more: see “Against whom this protects, and against whom not”."),
-        entry("Is what was asked kept?", asked,
-              "Counted in the released table, where it does not say otherwise."),
-        *(entry("What is still told" if i == 0 else "", [line], meaning)
-          for i, (line, meaning) in enumerate(leaks)),
-        entry("What it cost", cost,
-              paid or f"So many records count under another {x} than is theirs; averages are in "
-              "the column's own unit."),
-        entry("What is not covered", uncovered, ""),
-    ]  # fmt: skip
-    return [row for row in rows if row["lines"]]
-
-
-def entry(name: str, lines: Sequence[str], meaning: str) -> Facts:
-    """Return a row of the first page: the row above goes on where it has no name."""
-    return {"name": name, "lines": list(lines), "meaning": meaning}
 
 
 def percent(share: float) -> str:
@@ -191,25 +134,14 @@ def of_order(order: OrderTest) -> list[tuple[str, str]]:
     return lines
 
 
-def copied(
-    columns: Mapping[str, Sequence[str]], opened: Any, *, measured: bool = False,
-    sequel: bool = False, as_it_is: bool = True,
-) -> list[str]:  # fmt: skip
-    """Return what the figures of a first page do not cover."""
-    w = [name for name in columns["sensitive"] if name not in opened.dropped]
-    x = cells(list(columns["key"]))
-    others = len({*opened.header} - {*columns["sensitive"], *columns["key"], *opened.dropped})
-    each = "It tells" if others == 1 else "They tell"
-    where = ": see “What the copied columns tell”" if measured else ", which was not measured"
-    more = many(others, "other column")
-    more += f" copied as {'it is' if others == 1 else 'they are'}" if as_it_is else " in the file"
-    stands = f"{cells(w)} stands in the file{' as it is' * as_it_is}"
-    return [
-        *([f"{stands}: who recognises a record reads it."] if w else []),
-        *([f"{more}. {each} more{where}."] if others else []),
-        f"What the file tells about all people of one {x}, as any statistic does.",
-        *([] if sequel else ["Another release of the same records: two together tell more."]),
-    ]
+def others(columns: Mapping[str, Sequence[str]], opened: Any) -> int:
+    """Return how many columns of a file are neither confidential nor key."""
+    return len({*opened.header} - {*columns["sensitive"], *columns["key"], *opened.dropped})
+
+
+def told(lines: Sequence[tuple[str, str]]) -> list[Facts]:
+    """Return lines with what they mean, as JSON holds them."""
+    return [{"line": line, "meaning": meaning} for line, meaning in lines]
 
 
 def costs(

@@ -14,11 +14,11 @@ import numpy as np
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.text import cells
-from cvxprivacy_sdc.dossier import first, provenance, tradeoff, words
-from cvxprivacy_sdc.dossier.board import check_facts, release_verdict
-from cvxprivacy_sdc.dossier.facts import dossier_of, files_of, program_facts
-from cvxprivacy_sdc.dossier.provenance import Asked, Facts, Kept, input_facts, verification
-from cvxprivacy_sdc.dossier.secrecy import Guard, file_name
+from cvxprivacy_sdc.dossier import first, tradeoff
+from cvxprivacy_sdc.dossier.board import TYPED_SEED, check_facts, release_verdict
+from cvxprivacy_sdc.dossier.facts import dossier_of, of_files, program_facts
+from cvxprivacy_sdc.dossier.provenance import Asked, Facts, Kept, seed_of
+from cvxprivacy_sdc.dossier.secrecy import Guard
 from cvxprivacy_sdc.dossier.tables import Pairs, changed
 from cvxprivacy_sdc.releases.check import Check
 from cvxprivacy_sdc.releases.released_law import RANDOMISATION, clearly
@@ -79,9 +79,9 @@ def noise_facts(
         key=tuple(columns["key"]), sensitive=tuple(columns["sensitive"]),
         reading=asked.opened.reading([*columns["sensitive"], *columns["key"]], frame),
     )  # fmt: skip
-    guard = Guard([], schema.columns)  # its text speaks of columns and measures alone
-    w, x = cells(list(schema.sensitive)), cells(list(schema.key))
-    check, share = _budget(frame, problem, solution, released), problem.budget / len(schema.key)
+    key, units = list(schema.key), problem.units
+    w, x = cells(list(schema.sensitive)), cells(key)
+    check = _budget(frame, problem, solution, released)
     document: Facts = {"status": solution.status, "released": released}
     document |= {"order": order.document(), "undone": undone}
     verdict = release_verdict(document, [check], released is not None)
@@ -90,69 +90,58 @@ def noise_facts(
             " What it tells is known as far as averages, variances and correlations go, and no "
             "further."
         )
-    files = verification(kept, asked, guard, schema.sensitive, sequel=True)
-    seed = provenance.seed_of(asked.arguments)
-    records, units = len(frame), problem.units
+    seed = seed_of(asked.arguments)
+    sizes = {role: len(frame[list(names)].drop_duplicates()) for role, names in columns.items()}
     minimised = "what is told if jointly Gaussian", units
     before = problem.source.information(units=units)
     curve, why = tradeoff.curve(
-        problem, solution, minimised, before, parts=len(schema.key),
+        problem, solution, minimised, before, parts=len(key),
         words="mean share of the variance that is error",
     )  # fmt: skip
+    meanings = {
+        "W": f"{w}: what is confidential, each column of variance 1",
+        "X": f"{x}, the key, each column of variance 1",
+        r"\hat X": f"the released {x}",
+        r"\Sigma": r"the covariance of the errors",
+    }
+    guard = Guard([], schema.columns)  # its text speaks of columns and measures alone
     return dossier_of(
         "release",
-        title=f"Release of {file_name(asked.table)}",
-        verdict=verdict,
-        first=first.first_page(
-            columns,
-            records,
-            asked=first.standing([check]),
-            leaks=[
-                *_leaks(frame, schema, solution, released, before), *first.of_order(order)
-            ],
-            cost=[*_costs(frame, released), *first.left_out(asked.opened, order)],
-            paid="Averages over all records, in the column's own unit.",
-            uncovered=first.copied(columns, asked.opened),
+        **of_files(
+            asked, schema, guard, kept, verdict,
+            {"records": len(frame), "left_out": 0, "w": sizes["sensitive"], "x": sizes["key"]},
+            list(solution.notes), seed, sequel=True,
         ),
-        files=files_of(verdict, asked, files["files"]),
-        cautions=[*_CAUTIONS, *notes, *(entry["words"] for entry in undone), *(
-            ["draw the release anew without --seed: this one's was typed, and whoever knows it can "
-             "undo the release"] if seed["given"] else [])],
+        first={
+            "records": len(frame),
+            "others": first.others(columns, asked.opened),
+            "asked": first.standing([check]),
+            "told": first.told(
+                [*_leaks(frame, schema, solution, released, before), *first.of_order(order)]
+            ),
+            "cost": [*_costs(frame, released), *first.left_out(asked.opened, order)],
+        },
+        cautions=[
+            *_CAUTIONS, *notes, *(entry["words"] for entry in undone), *[TYPED_SEED] * seed["given"]
+        ],
         asked=[
             f"Add errors to the numbers of {x} so that they tell as little as possible about {w}.",
-            f"Mean share of the variance that is error: at most {share:g}.",
+            f"Mean share of the variance that is error: at most {problem.budget / len(key):g}.",
         ],
-        against=[
-            row if i else {**row, "words": f"This is what the figures are of: how much it tells "
-                           f"about {w}, on average, if the columns are jointly Gaussian."}
-            for i, row in enumerate(words.against(schema, dropped=asked.opened.dropped))
-        ],
-        distortion_words=[],
         found=[
-            {"name": name, "value": value}
-            for name, value in {
-                "Records": f"{records:,}",
-                "I(W; X) of Gaussian columns": f"{before:.4g} {units}",
-                "Optimality": f"{solution.status}: of Gaussian columns with these moments no "
-                f"release within the budget tells less than {solution.lower:.6g} {units}; this "
-                f"one tells {solution.upper:.6g}",
-            }.items()
+            {"name": "Records", "value": f"{len(frame):,}"},
+            {"name": "I(W; X) of Gaussian columns", "value": f"{before:.4g} {units}"},
+            {"name": "Optimality", "value": f"{solution.status}: of Gaussian columns with these "
+             f"moments no release within the budget tells less than {solution.lower:.6g} {units}; "
+             f"this one tells {solution.upper:.6g}"},
         ],
-        input=input_facts(
-            asked, schema, _sizes(frame, columns), guard, list(solution.notes), seed
-        ),
-        program=_program(problem, solution, w, x, minimised),
+        program=program_facts(problem, solution, meanings, minimised, sees="x"),
         checks=check_facts([check], None),
         tradeoff=curve,
-        prices=[],
         changed=None if released is None else changed(
-            Pairs({n: frame[n].tolist() for n in schema.key},
-                  {n: list(released[n]) for n in schema.key}, records)
+            Pairs({n: frame[n].tolist() for n in key}, {n: list(released[n]) for n in key},
+                  len(frame))
         ),
-        uncertainty={"rows": [], "population": {}, "proof_of": "the records at hand"},
-        glossary=words.glossary(units, noise=True),
-        definitions=words.definitions(["distortion", "proved"], []),
-        verification=files,
         left_out={**_LEFT_OUT, **({} if curve else {"Another choice": why})},
     )  # fmt: skip
 
@@ -178,23 +167,19 @@ def _leaks(
     frame: Any, schema: TableSchema, solution: Solution, released: Any, before: float
 ) -> list[tuple[str, str]]:
     """Return what the numbers still tell: counted by straight lines, and if they were Gaussian."""
-    x, units = cells(list(schema.key)), solution.units
-    lines = []
+    key, units, lines = list(schema.key), solution.units, []
+    x = cells(key)
     if released is not None:
         confidential = frame[list(schema.sensitive)]
-        shares = (
-            explained(confidential, numbers)
-            for numbers in (
-                np.column_stack([released[n] for n in schema.key]),
-                frame[list(schema.key)],
+        after = explained(confidential, np.column_stack([released[n] for n in key]))
+        lines = [
+            (f"Straight lines through the released {x} explain {first.percent(share)} of the "
+             f"variance of {name}; through the true {x} {first.percent(was)}.",
+             "Counted in the released table; who guesses otherwise may guess better.")
+            for name, share, was in zip(
+                schema.sensitive, after, explained(confidential, frame[key]), strict=True
             )
-        )
-        for name, after, was in zip(schema.sensitive, *shares, strict=True):
-            lines.append(
-                (f"Straight lines through the released {x} explain {first.percent(after)} of the "
-                 f"variance of {name}; through the true {x} {first.percent(was)}.",
-                 "Counted in the released table; who guesses otherwise may guess better.")
-            )  # fmt: skip
+        ]  # fmt: skip
     line = (
         f"If all these columns were jointly Gaussian, the released {x} would tell "
         f"{solution.upper:.3g} {units} on average, the true {x} {before:.3g} {units}."
@@ -204,13 +189,12 @@ def _leaks(
 
 def _costs(frame: Any, released: Mapping[str, Sequence[float]] | None) -> list[str]:
     """Return how far the numbers that were released are off."""
+    off = {n: float(np.abs(frame[n] - np.asarray(v)).mean()) for n, v in (released or {}).items()}
     return [
-        f"{name}: off by {off:,.0f} on average"
-        if off >= 1e3
-        else f"{name}: off by {off:.3g} on average"
-        for name, numbers in (released or {}).items()
-        for off in [float(np.abs(frame[name] - np.asarray(numbers)).mean())]
-    ]
+        f"{name}: off by {far:,.0f} on average" if far >= 1e3
+        else f"{name}: off by {far:.3g} on average"
+        for name, far in off.items()
+    ]  # fmt: skip
 
 
 def _budget(frame: Any, problem: QuadraticGaussian, solution: Solution, released: Any) -> Check:
@@ -230,23 +214,3 @@ def _budget(frame: Any, problem: QuadraticGaussian, solution: Solution, released
         None if table is None else clearly(table, bound), law_of=RANDOMISATION, on_average=True,
         drawn=released is not None,
     )  # fmt: skip
-
-
-def _sizes(frame: Any, columns: Mapping[str, Sequence[str]]) -> dict[str, int]:
-    """Return how many records there are, and of how many values."""
-    w, x = (len(frame[list(columns[role])].drop_duplicates()) for role in ("sensitive", "key"))
-    return {"records": len(frame), "left_out": 0, "w": w, "x": x}
-
-
-def _program(
-    problem: QuadraticGaussian, solution: Solution, w: str, x: str, minimised: tuple[str, str]
-) -> Facts:
-    """Return the statement in mathematics, with its legend."""
-    meanings = {
-        "W": f"{w}: what is confidential, each column of variance 1",
-        "X": f"{x}, the key, each column of variance 1",
-        r"\hat X": f"the released {x}",
-        r"\Sigma": r"the covariance of the errors",
-    }
-    symbols = [{"symbol": symbol, "meaning": text} for symbol, text in meanings.items()]
-    return {"designed": False, **program_facts(problem, solution, symbols, minimised, {})}

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cvxprivacy.style import inline_svg
-from cvxprivacy.text import plain, upwards
+from cvxprivacy.text import cells, plain, upwards
 from cvxprivacy_sdc.dossier.words import INFINITE
 from cvxprivacy_verifier.wording import many
 
@@ -71,6 +71,7 @@ def html(facts: Mapping[str, Any]) -> str:
         "share": lambda value: "–" if value is None else f"{100 * value:.1f} %",
         "mathml": mathml,
         "many": many,
+        "phrase": cells,
         "figure": figure,
         "css": css_string,
     }

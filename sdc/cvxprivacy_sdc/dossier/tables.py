@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,68 +63,42 @@ class Drawn:
 
     @classmethod
     def of(
-        cls,
-        asked: Asked,
-        source: DiscreteSource,
-        criteria: Sequence[Any],
-        kept: Kept,
-        units: str,
+        cls, asked: Asked, source: DiscreteSource, criteria: Sequence[Any], kept: Kept, units: str,
         channel: Channel | None,
-    ) -> Drawn:
-        """Read the table that was written under ``--out`` by a channel."""
+    ) -> Drawn:  # fmt: skip
+        """Read the table that was written under ``--out`` by a channel, and count it."""
+        from cvxprivacy_sdc.auditing import audit
+
         section = "Groups, changed cells and loss"
         if "out" not in kept.results:
             return cls(left_out={section: "no table was drawn"})
         if why := kept.unread("out"):
             return cls(left_out={section: f"the released table {why}"})
-        with kept.lent("out") as path:
-            return cls._counted(asked, source, criteria, path, units, channel)
-
-    @classmethod
-    def _counted(
-        cls,
-        asked: Asked,
-        source: DiscreteSource,
-        criteria: Sequence[Any],
-        path: Path,
-        units: str,
-        channel: Channel | None,
-    ) -> Drawn:
-        from cvxprivacy_sdc.auditing import audit
-
         schema = source.schema
         assert schema is not None
         names = [*schema.columns, *([schema.weights] if schema.weights else [])]
         there = [name for name in names if name not in asked.opened.dropped]
-        after = released_table(path, schema).frame(
-            there, binned={n: of for n, of in schema.bins.items() if n in schema.sensitive}
-        )
-        if asked.opened.shuffle is not None:
-            after = asked.opened.shuffle.undone(after)
+        binned = {name: of for name, of in schema.bins.items() if name in schema.sensitive}
+        recodings: dict[str, Any] = {"bins": schema.bins, "groups": schema.groups}
         # what misses a value in the release is suppressed: those that were dropped are not in it
         before = schema.counted_records(asked.opened.frame(names, binned=schema.bins))
-        if len(there) < len(names):
-            after = _beside(after, before, there, [name for name in names if name not in there])
-        pairs = paired(before, after, schema)
-        recodings: dict[str, Any] = {"bins": schema.bins, "groups": schema.groups}
-        audited = audit(
-            before,
-            after,
-            key=list(schema.key),
-            sensitive=list(schema.sensitive),
-            criteria=criteria,
-            **recodings,
-            missing="level",
-            reference="released",
-            bootstrap=DRAWS,
-            seed=SEED,
-            units=units,
-            weights=schema.weights,
-        )
+        with kept.lent("out") as path:
+            after = released_table(path, schema).frame(there, binned=binned)
+            if asked.opened.shuffle is not None:
+                after = asked.opened.shuffle.undone(after)
+            if len(there) < len(names):
+                after = _beside(after, before, there, [n for n in names if n not in there])
+            pairs = paired(before, after, schema)
+            audited = audit(
+                before, after, key=list(schema.key), sensitive=list(schema.sensitive),
+                criteria=criteria, **recodings, missing="level",
+                reference="released", bootstrap=DRAWS, seed=SEED, units=units,
+                weights=schema.weights,
+            )  # fmt: skip
+            figures = None if channel is None else quality_of(before, after, channel)
         if pairs is None:
             why = "the records of both tables cannot be set side by side in memory"
             return cls(audited, left_out={"Changed cells and loss": why})
-        figures = None if channel is None else quality_of(before, after, channel)
         lost = {"Figures before and after": _UNFIGURED} if figures is None else {}
         return cls(audited, changed(pairs), losses(pairs), figures, lost)
 
@@ -230,56 +202,24 @@ def changed(pairs: Pairs) -> dict[str, Any]:
 
 
 def losses(pairs: Pairs) -> dict[str, Any]:
-    """Measure what numeric key columns have lost as numbers, and all of them as categories."""
+    """Measure what key columns have lost as categories."""
     from cvxprivacy_sdc.loss import categorical_loss
 
     before, after = (
         pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in side.items()})
         for side in (pairs.before, pairs.after)
     )
-    numeric = [n for n in pairs.before if _numeric(pairs.before[n]) and _numeric(pairs.after[n])]
     loss = categorical_loss(before, after)
     rows = zip(loss.columns, loss.changed, loss.uncertainty, loss.marginals, strict=True)
-    document: dict[str, Any] = {
-        "categorical": {
-            "columns": [
-                {"column": name, "changed": rounded(a), "uncertainty": rounded(b),
-                 "marginal": rounded(c)}
-                for name, a, b, c in rows
-            ],
-            "parts": {name: rounded(part) for name, part in loss.parts.items()},
-            "total": rounded(loss.total),
-        },
-        "numeric": None,
-    }  # fmt: skip
-    if numeric:
-        document["numeric"] = _numeric_losses(
-            before[numeric].astype(float), after[numeric].astype(float)
-        )
-    return document
-
-
-def _numeric_losses(before: Any, after: Any) -> dict[str, Any]:
-    """Return Table 1 of Mateo-Sanz et al. and the probabilistic losses."""
-    from cvxprivacy_sdc.loss import information_loss, probabilistic_loss
-
-    loss, pil = information_loss(before, after), probabilistic_loss(before, after)
+    names = ("changed", "uncertainty", "marginal")
     return {
-        "columns": list(before.columns),
-        "table": [
-            {"compared": what, **{how.replace(" ", "_"): rounded(v) for how, v in row.items()}}
-            for what, row in loss.table.items()
+        "columns": [
+            {"column": name, **dict(zip(names, map(rounded, parts), strict=True))}
+            for name, *parts in rows
         ],
-        "parts": {name: rounded(value) for name, value in loss.parts.items()},
-        "probabilistic": {name: rounded(value) for name, value in pil.parts.items()},
-        "probabilistic_total": rounded(pil.total),
+        "parts": {name: rounded(part) for name, part in loss.parts.items()},
+        "total": rounded(loss.total),
     }
-
-
-def _numeric(values: Sequence[Any]) -> bool:
-    return all(
-        isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v) for v in values
-    )
 
 
 # ---- groups ------------------------------------------------------------------------------
@@ -304,10 +244,7 @@ def counted_letters(
         "columns": list(schema.key),
         "unit": audit.units,
         "average": rounded(audit.after.plugin),
-        "bounds": {
-            "records": rounded(max(ks, default=None)),
-            "risk": rounded(divergence),
-        },
+        "bounds": {"records": rounded(max(ks, default=None)), "risk": rounded(divergence)},
         "rows": [
             {
                 "key": [
@@ -382,25 +319,19 @@ def uncertainty(
     Of a key whose groups were ``chosen`` by the same records no formula knows it.
     """
 
-    def estimate(of: Any) -> Facts:
+    def estimate(name: str, of: Any) -> Facts:
+        numbers = ("bias", "remainder", "corrected", "lower", "upper")
+        known: Facts = {n: None if chosen else rounded(getattr(of, n)) for n in numbers}
+        draws, note = of.draws, of.note
         if chosen:
-            unknown = dict.fromkeys(("bias", "remainder", "corrected", "lower", "upper"))
-            note = "none, as the groups of the key were chosen by these records"
-            of_draws = {"level": of.level, "draws": 0, "note": note}
-            return {"counted": rounded(of.plugin), **unknown, **of_draws}
-        return {
-            "counted": rounded(of.plugin), "bias": rounded(of.bias),
-            "remainder": rounded(of.remainder),
-            "corrected": rounded(of.corrected), "lower": rounded(of.lower),
-            "upper": rounded(of.upper), "level": of.level, "draws": of.draws, "note": of.note,
-        }  # fmt: skip
+            draws, note = 0, "none, as the groups of the key were chosen by these records"
+        return {"of": name, "counted": rounded(of.plugin), **known, "level": of.level,
+                "draws": draws, "note": note}  # fmt: skip
 
     rows = []
-    if audit is not None and audit.before is not audit.after:
-        rows.append({"of": "the original table, I(W; X)", **estimate(audit.before)})
     if audit is not None:
         alone = audit.before is audit.after
-        of = "the original table, I(W; X)" if alone else "the released table, I(W; X̂)"
-        rows.append({"of": of, **estimate(audit.after)})
+        rows = [estimate("the original table, I(W; X)", audit.before)]
+        rows += [] if alone else [estimate("the released table, I(W; X̂)", audit.after)]
     of_people = guard.scalars((population or {}).get("rows", {}))
     return {"rows": rows, "population": of_people, "proof_of": proof_of}

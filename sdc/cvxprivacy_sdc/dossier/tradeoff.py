@@ -17,7 +17,6 @@ from cvxprivacy_sdc.dossier.words import extended, rounded
 
 if TYPE_CHECKING:
     from cvxprivacy.formulations.channel import ChannelProblem
-    from cvxprivacy.frontiers.frontier import Frontier
     from cvxprivacy.results.solution import Solution
 
 __all__ = ["curve", "prices"]
@@ -103,23 +102,48 @@ def curve(
         words, unit = f"{asks.quantity} that {type(rule).__name__} {verb}", asks.unit
         if unit == "nats" and "log ratio" in asks.quantity:  # of a factor
             words, unit = f"natural logarithm of the factor that {type(rule).__name__} {verb}", ""
-    facts = _document(optima, name, words, chosen, minimised, solution.value, parts)
-    around = {rounded(x / parts) for x in _around(problem, name, chosen, many)}
-    return {**facts, "x_unit": unit, "choices": _choices(facts, around)}, ""
-
-
-def _choices(facts: dict[str, Any], around: set[float | None]) -> list[dict[str, Any]]:
-    """Return the solved points around the chosen one under names, the tightest first."""
-    solved = [point for point in facts["points"] if point["x"] in around]
-    return [
-        {
-            "name": chr(ord("A") + i),
-            "x": point["x"],
-            "value": point["upper"],
-            "chosen": point["x"] == facts["chosen"]["x"],
-        }
-        for i, point in enumerate(sorted(solved, key=lambda point: point["x"]))
+    first, last = map(float, optima.solved_range)
+    solved = [float(point.x) for point in optima.points]
+    places = np.unique([*np.linspace(first, last, FINE), *solved, chosen])
+    places = places[(places >= first) & (places <= last)]
+    partial = ""
+    if optima.tol is None:
+        partial = "only a stretch around the chosen number was solved for"
+    elif not optima.complete:
+        partial = (
+            f"the curve was broken off after {SECONDS:.0f} seconds: it is proved, but its band "
+            "is wider than was aimed at, or it does not reach both of its ends"
+        )
+    points = [
+        {"x": rounded(float(p.x) / parts), "lower": rounded(p.lower), "upper": rounded(p.upper)}
+        for p in optima.points
+        if math.isfinite(p.upper)
     ]
+    x = rounded(chosen / parts)
+    around = {rounded(place / parts) for place in _around(problem, name, chosen, many)}
+    named = sorted((p["x"] or 0.0, p["upper"]) for p in points if p["x"] in around)
+    return {
+        "parameter": name,
+        "words": words,
+        "kind": optima.kind,
+        "minimised": minimised[0],
+        "unit": minimised[1],
+        "points": points,
+        "curve": [
+            {"x": rounded(at / parts), "achieved": rounded(a), "proved": rounded(b)}
+            for at, a, b in zip(places, optima.inner(places), optima.outer(places), strict=True)
+            if math.isfinite(a)
+        ],
+        "chosen": {"x": x, "value": rounded(solution.value)},
+        "band": rounded(optima.band),
+        "solved": len(optima.points),
+        "partial": partial,
+        "x_unit": unit,
+        "choices": [  # the tightest first
+            {"name": chr(ord("A") + i), "x": at, "value": value, "chosen": at == x}
+            for i, (at, value) in enumerate(named)
+        ],
+    }, ""
 
 
 def _parameter(problem: Any, solution: Solution) -> str | None:
@@ -150,52 +174,6 @@ def _around(problem: Any, name: str, chosen: float, many: bool) -> list[float]:
             problem.at(**{name: x})
             points.append(x)
     return points
-
-
-def _document(
-    optima: Frontier,
-    name: str,
-    words: str,
-    chosen: float,
-    minimised: tuple[str, str],
-    value: float,
-    parts: int,
-) -> dict[str, Any]:
-    """Return the curve as facts."""
-    first, last = map(float, optima.solved_range or (chosen, chosen))
-    places = np.unique(
-        [*np.linspace(first, last, FINE), *(float(p.x) for p in optima.points), chosen]
-    )
-    places = places[(places >= first) & (places <= last)]
-    partial = ""
-    if optima.tol is None:
-        partial = "only a stretch around the chosen number was solved for"
-    elif not optima.complete:
-        partial = (
-            f"the curve was broken off after {SECONDS:.0f} seconds: it is proved, but its band "
-            "is wider than was aimed at, or it does not reach both of its ends"
-        )
-    return {
-        "parameter": name,
-        "words": words,
-        "kind": optima.kind,
-        "minimised": minimised[0],
-        "unit": minimised[1],
-        "points": [
-            {"x": rounded(float(p.x) / parts), "lower": rounded(p.lower), "upper": rounded(p.upper)}
-            for p in optima.points
-            if math.isfinite(p.upper)
-        ],
-        "curve": [
-            {"x": rounded(x / parts), "achieved": rounded(a), "proved": rounded(b)}
-            for x, a, b in zip(places, optima.inner(places), optima.outer(places), strict=True)
-            if math.isfinite(a)
-        ],
-        "chosen": {"x": rounded(chosen / parts), "value": rounded(value)},
-        "band": rounded(optima.band),
-        "solved": len(optima.points),
-        "partial": partial,
-    }
 
 
 def prices(

@@ -213,13 +213,13 @@ def test_the_first_page_says_what_the_order_tells(here):
     printed = say(*args).out
     assert "note: the order of records tells of sex: records next to each other have the" in printed
     facts = loaded("r.json")
-    lines = [line for row in facts["first"] for line in row["lines"]]
+    lines = [*(row["line"] for row in facts["first"]["told"]), *facts["first"]["cost"]]
     assert any(line.startswith("The order of records tells of sex:") for line in lines)
     assert facts["verdict"]["may_be_released"] is False
     assert "release it with --shuffle" in facts["verdict"]["words"]
     say(*args, "--shuffle")
     facts = loaded("r.json")
-    lines = [line for row in facts["first"] for line in row["lines"]]
+    lines = [*(row["line"] for row in facts["first"]["told"]), *facts["first"]["cost"]]
     assert "The order of records: it is random, and secret." in lines
     assert facts["verdict"]["may_be_released"] is True
     assert "--shuffle" in facts["input"]["command"]
