@@ -15,6 +15,7 @@ import warnings
 
 import click
 
+from cvxprivacy_sdc.commands.attack import attack
 from cvxprivacy_sdc.commands.audit import audit
 from cvxprivacy_sdc.commands.compare import compare
 from cvxprivacy_sdc.commands.figures import figures
@@ -42,5 +43,5 @@ def main() -> None:
             signal.signal(number, lambda received, _: sys.exit(128 + received))
 
 
-for command in (plan, release, apply, audit, compare, verify, solve, certify, figures):
+for command in (plan, release, apply, attack, audit, compare, verify, solve, certify, figures):
     main.add_command(command)

@@ -17,9 +17,9 @@ from cvxprivacy.formulations.quadratic_gaussian import QuadraticGaussian
 from cvxprivacy.model.gaussian import GaussianSource
 from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.validation import number
+from cvxprivacy_sdc.commands.attack import copied_disclosure
 from cvxprivacy_sdc.copied.order import OrderTest
-from cvxprivacy_sdc.copied.sample import Sample
-from cvxprivacy_sdc.copied.untouched import surveyed, undoing
+from cvxprivacy_sdc.copied.untouched import undoing
 from cvxprivacy_sdc.dossier import report_outputs, report_targets
 from cvxprivacy_sdc.dossier.provenance import Asked, Kept
 from cvxprivacy_sdc.dossier.report import REPORTED, proved
@@ -47,7 +47,7 @@ __all__ = ["release_noise"]
 _REFUSED = (
     *("bins", "group", "hierarchy", "level", "top", "cells", "distortion", "criterion", "leakage"),
     *("weights", "missing", "encoder", "channel", "problem_out", "row_id", "draw"),
-    *("untouched", "at_most", "ensure", "suppress", "holdout", "confidence"),
+    *("untouched", "attack", "at_most", "ensure", "suppress", "holdout", "confidence"),
 )
 LITTLE = 0.01  # share of a variance that hides little
 _CAVEATS = (
@@ -190,9 +190,7 @@ def _copied(
     """Return what the order of records and the copied columns tell of the key columns."""
     copied = copied_columns(opened, schema)
     frame = opened.frame([*schema.columns, *copied], binned=dict.fromkeys(schema.columns))
-    sample = Sample.of(frame, schema)
-    with progress(len(copied), "other columns") as counted:
-        leaks = surveyed(sample, map(sample.column, copied), progress=counted)
+    leaks, _ = copied_disclosure(frame, schema, opened.dropped)
     order = OrderTest.of(frame, schema, dropped=opened.dropped, shuffled=shuffled)
     return order, undoing(leaks, schema.key)
 

@@ -439,16 +439,13 @@ class Planning:
 
     def _leaving(self) -> None:
         """Show what the other columns tell, and settle what leaves the house."""
+        from cvxprivacy_sdc.commands.attack import copied_disclosure
         from cvxprivacy_sdc.copied.order import OrderTest
-        from cvxprivacy_sdc.copied.sample import Sample
-        from cvxprivacy_sdc.copied.untouched import advised, surveyed, undoing
+        from cvxprivacy_sdc.copied.untouched import advised, undoing
 
         schema = self.source.schema
         assert schema is not None
-        sample = Sample.of(self.frame, schema)
-        copied = [sample.column(name) for name in sample.copied if name not in self.dropped]
-        with progress(len(copied), "other columns") as counted:
-            leaks = surveyed(sample, copied, progress=counted)
+        leaks, _ = copied_disclosure(self.frame, schema, self.dropped)
         about = ", ".join(schema.sensitive)
         advice = [entry["words"] for entry in undoing(leaks, schema.key)]
         advice += advised([leak for leak in leaks if leak.about == about], self.row.upper)

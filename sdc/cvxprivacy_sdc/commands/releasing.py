@@ -14,6 +14,7 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.model.information import nat
 from cvxprivacy.release.draws import Draws
 from cvxprivacy.tables.labels import written
+from cvxprivacy_sdc.commands.attack import copied_disclosure
 from cvxprivacy_sdc.copied.order import OrderTest
 from cvxprivacy_sdc.dossier import report_outputs, report_targets
 from cvxprivacy_sdc.dossier.provenance import Asked, Kept
@@ -58,8 +59,6 @@ if TYPE_CHECKING:
     from cvxprivacy.model.discrete import DiscreteSource
     from cvxprivacy.release.channel import Channel
     from cvxprivacy.results.solution import Solution
-    from cvxprivacy_sdc.copied.combined import Combined
-    from cvxprivacy_sdc.copied.untouched import Leak
     from cvxprivacy_sdc.releases.check import Check
     from cvxprivacy_sdc.releases.released_law import ReleasedLaw
     from cvxprivacy_sdc.risk.population import Halves, PopulationRisk
@@ -119,6 +118,8 @@ class Releasing:
         refuse_unwritable(self.targets, table, *inputs, shuffled=shuffled)
         self.house = House.of(self.targets, table, always=shuffled)
         _refuse_with_holdout(options)
+        if options["attack"] and not options["untouched"]:
+            raise InputError("--attack", "with --no-untouched", "leave out either")
         if options["ensure"] == "table" and self.targets["out"] is None:
             raise InputError("--ensure", "no table is drawn", "pass --out, the released table")
 
@@ -216,7 +217,10 @@ class Releasing:
         options = self.options
         certificate = self.solution.certificate
         drawing, law = self._channels
-        self.copied = self._copied(law) if self.options["untouched"] else None
+        self.leaks, self.together = ([], None) if not options["untouched"] else copied_disclosure(
+            self.frame, self.schema, self.opened.dropped, units=options["units"], channel=law,
+            together=options["attack"],
+        )  # fmt: skip
         table = (self.opened, drawing, self.targets["out"], self.schema.columns)
         files = [
             released_output(*table, self.seed, self.row_id, options["draw"]),
@@ -304,7 +308,7 @@ class Releasing:
                 "" if self.drawn.merging is None else ", before groups are merged"
             )
             facts["draw"], facts["notes"] = "balanced", [*facts["notes"], words]
-        facts = self._completed(with_copied(facts, self.source, self.copied))
+        facts = self._completed(with_copied(facts, self.source, self.leaks, self.together))
         facts["order"] = self.order.document()
         more = [
             *self.order.lines,
@@ -337,22 +341,6 @@ class Releasing:
         )  # fmt: skip
         broken = self.drawn is not None and any(refused)
         return CODES["broken"] if broken else CODES[self.solution.status]
-
-    def _copied(self, channel: Channel) -> tuple[list[Leak], Combined]:
-        """Return what copied columns tell, of W and of the key: each by itself, and together."""
-        from cvxprivacy_sdc.copied.combined import Combined
-        from cvxprivacy_sdc.copied.sample import Sample
-        from cvxprivacy_sdc.copied.untouched import surveyed
-
-        sample = Sample.of(self.frame, self.schema)
-        copied = [sample.column(n) for n in sample.copied if n not in self.opened.dropped]
-        with progress(len(copied), "other columns") as counted:
-            leaks = surveyed(sample, copied, units=self.options["units"], progress=counted)
-        with progress(1 + len(self.schema.key), "other columns, together") as judged:
-            learn = bool(self.reports)  # a board is told, who waits at a terminal is not kept
-            how: dict[str, Any] = {"learn": learn, "progress": judged}
-            how["hidden"] = self.opened.dropped
-            return leaks, Combined.of(sample, copied, leaks, channel, **how)
 
 
 def released_output(

@@ -225,11 +225,11 @@ def unmodified_columns(document: Mapping[str, Any]) -> Facts:
         {**{name: entry[name] for name in texts}, **{n: rounded(entry[n]) for n in numbers}}
         for entry in document["untouched"]
     ]
-    together = combined = document["combined"]
-    if combined is not None:
-        tabled = {guess["words"] for guess in combined["guesses"]}
-        together = {name: combined[name] for name in ("guesses", "proposals")}
-        together["lines"] = [line for line in combined["lines"] if line not in tabled]
+    together = document["joint_disclosure"]
+    if together is not None:
+        tabled = {guess["words"] for guess in together["guesses"]}
+        lines = [line for line in together["lines"] if line not in tabled]
+        together = {**{name: together[name] for name in ("guesses", "proposals")}, "lines": lines}
     return {
         "unit": document["units"],
         "released": rounded(document["released_law"]["risk"]),
@@ -254,7 +254,8 @@ def cautions(
     reasons: dict[str, Any] = {
         "constant": drawn.audit is not None and len(drawn.audit.letters) == 1,
         "exact": cells((document.get("recoding") or {}).get("exact", [])),
-        "unmeasured": document.get("combined") is None and bool(document["released"]),
+        "unmeasured": document["released"] and document["order"]["unseen"],
+        "alone": document["joint_disclosure"] is None and len(document["untouched"]) > 1,
         "small groups": not asks_records and smallest,
         "intervals": cells([n for n in beside if n in source.schema.bins]),
         "weighted": source.schema.weights,
@@ -278,6 +279,8 @@ _CAUTIONS = {
     "constant": CONSTANT,
     "exact": "{}: edges of bands are values of single records, as was asked, and are published",
     "unmeasured": "what the columns that are copied tell was not measured: it comes on top",
+    "alone": "what the copied columns reveal together was not measured: `cvxprivacy attack`, or "
+    "`release --attack`, guesses from all of them",
     "small groups": "no criterion was asked of the size of groups: the smallest that is released "
     "holds {}",
     "intervals": "{}: copied as it is; what is proved is of its intervals alone",

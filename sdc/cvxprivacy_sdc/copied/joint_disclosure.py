@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,16 +16,14 @@ from scipy.special import betaincinv
 from threadpoolctl import threadpool_limits
 
 from cvxprivacy.extras import nw
+from cvxprivacy.release.channel import Channel
 from cvxprivacy.tables.engines import as_narwhals, python_values
 from cvxprivacy.text import cells
 from cvxprivacy_sdc.copied.dependencies import Dependency, functions, sums
 from cvxprivacy_sdc.copied.sample import Codes, Column, Sample, codes_of, joint_codes, parts_of
 from cvxprivacy_sdc.copied.untouched import Leak, first, target_codes
 
-if TYPE_CHECKING:
-    from cvxprivacy.release.channel import Channel
-
-__all__ = ["Combined", "Guess", "Recovery"]
+__all__ = ["Guess", "JointDisclosure", "Recovery"]
 
 GUESSED = 20_000  # records: half of them to learn from, half to be guessed
 CANDIDATES = 12  # columns that tell most by themselves, of which sets are tried and dropped
@@ -134,7 +132,7 @@ class Guess:
 
 
 @dataclass(frozen=True)
-class Combined:
+class JointDisclosure:
     """What copied columns reveal together: read off, guessed, or by which records are unique.
 
     Attributes
@@ -175,12 +173,11 @@ class Combined:
         sample: Sample,
         copied: Sequence[Column],
         leaks: Sequence[Leak],
-        channel: Channel,
+        channel: Channel | None = None,
         *,
-        learn: bool = True,
         hidden: Sequence[str] = (),
         progress: Callable[[int], object] | None = None,
-    ) -> Combined:
+    ) -> JointDisclosure:
         """Look at all copied columns of a sample together.
 
         Parameters
@@ -192,10 +189,9 @@ class Combined:
         leaks : sequence of Leak
             What each column reveals by itself, of W and of the key: the columns that reveal most
             are tried first.
-        channel : Channel
-            Which changes the key.  What it changes is drawn anew, with a fixed seed.
-        learn : bool
-            Whether what they guess is learnt, which takes longest.
+        channel : Channel, optional
+            Which changes the key.  What it changes is drawn anew, with a fixed seed.  Without one
+            the key is as it is.
         hidden : sequence of str
             Columns of W that are not released: nothing is read off from them.
         progress : callable, optional
@@ -203,15 +199,11 @@ class Combined:
         """
         schema = sample.schema
         columns = {column.name: column for column in copied}
-        used = nw.to_native(sample.frame.select(schema.columns))
-        with warnings.catch_warnings():  # of values without mass: said of the release itself
-            warnings.simplefilter("ignore")
-            released = as_narwhals(channel.apply(used, seed=0))
+        released = _released_key(sample, channel)
         learns, unknown = sample.records >= LEAST, ""
-        trees = learns and learn
         if not learns:
             unknown = f"nothing is guessed: {sample.records:,} records are too few to learn from"
-        elif learn:
+        else:
             import_module("sklearn.ensemble")  # before its threads are limited
         dependencies: list[Dependency] = []
         guesses: list[Guess] = []
@@ -225,8 +217,8 @@ class Combined:
                 needed = [name for name in target.columns if name in dependency.columns]
                 if needed and not proposals.keys() & {*needed}:
                     proposals[needed[0]] = str(dependency)
-            guesses += target.best() if learns and learn else []
-            if trees and target.columns:
+            guesses += target.best() if learns else []
+            if learns and target.columns:
                 with threadpool_limits(1):  # threads that wait for each other take far longer
                     guesses.append(target.guessed([*target.columns][:LEARNT_FROM]))
                     met &= target.propose(proposals)
@@ -234,7 +226,7 @@ class Combined:
                 progress(1)
         return cls(
             sample.records, sample.sampled, tuple(dependencies), tuple(guesses),
-            _unique(columns, proposals), tuple(proposals.items()), met if trees else None,
+            _unique(columns, proposals), tuple(proposals.items()), met if learns else None,
             unknown,
         )  # fmt: skip
 
@@ -262,10 +254,8 @@ class Combined:
             return []
         names = first([name for name, _ in self.proposals])
         until = {
-            True: ": by the others together what is confidential is guessed no better than by the "
-            "released key, and what was changed no better than by a constant",
-            False: ": even then the others together guess what is confidential better than the "
-            "released key does, or what was changed better than a constant does",
+            True: ": from the others together nothing is guessed better than without them",
+            False: ": even then the others together guess more than is guessed without them",
             None: "",
         }[self.met]
         return [f"leave out of the file, or coarsen, {names}{until}"]
@@ -283,6 +273,20 @@ class Combined:
             "lines": self.lines(),
             "advice": self.advice(),
         }
+
+
+def _released_key(sample: Sample, channel: Channel | None) -> dict[str, Sequence[Any]]:
+    """Return the key columns as a channel releases them, or as they are."""
+    schema = sample.schema
+    if channel is None:
+        return {name: schema.letters(sample.frame, [name]) for name in schema.key}
+    if sample.sampled and channel.drawn_jointly:  # counts of all records: here by their law
+        channel = Channel(**channel._arguments())
+    used = nw.to_native(sample.frame.select(schema.columns))
+    with warnings.catch_warnings():  # of values without mass: said of the release itself
+        warnings.simplefilter("ignore")
+        released = as_narwhals(channel.apply(used, seed=0))
+    return {name: python_values(released[name]) for name in schema.key}
 
 
 # ---- one protected column ----------------------------------------------------------------
@@ -310,7 +314,7 @@ class _Target:
         names: tuple[str, ...],
         columns: Mapping[str, Column],
         leaks: Sequence[Leak],
-        released: Any,
+        released: Mapping[str, Sequence[Any]],
     ) -> _Target:
         """Order the columns by what each tells of this one, and draw the halves."""
         name, (codes, coarse) = ", ".join(names), target_codes(sample, names)
@@ -318,15 +322,14 @@ class _Target:
         ordered = sorted(columns, key=lambda column: -about[column].corrected)
         ordered = [column for column in ordered if columns[column].values > 1]
         values = {n: _as_counted(columns[n], about[n]) for n in ordered[:CANDIDATES]}
-        keys = {key: python_values(released[key]) for key in sample.schema.key}
-        if names[0] in keys:
+        if names[0] in released:
             before = sample.schema.letters(sample.frame, names)
-            pairs = zip(before, keys[names[0]], strict=True)
+            pairs = zip(before, released[names[0]], strict=True)
             changed = np.array([one != other for one, other in pairs])
             without = np.zeros(sample.records, np.int64)
         else:
             changed = np.zeros(sample.records, bool)
-            without = codes_of(zip(*keys.values(), strict=True))
+            without = codes_of(zip(*released.values(), strict=True))
         order = np.random.default_rng(0).permutation(sample.records)[:GUESSED]
         frequent = np.argsort(-np.bincount(codes), kind="stable")[:CLASSES]
         codes = np.where(np.isin(codes, frequent), codes, -1)
