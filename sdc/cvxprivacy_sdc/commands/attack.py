@@ -64,8 +64,7 @@ def attack(
         columns = [name for names in role_columns(counting).values() for name in names]
         asked_for = drop or None, keep_columns or None
         leave_out(opened, *asked_for, key=counting["key"], used=columns)
-        with progress(opened.size, f"reading {opened.path.name}") as read:
-            frame, source = source_of(opened, all_columns=True, progress=read, **counting)
+        frame, source = source_of(opened, all_columns=True, **counting)
         schema = source.schema
     else:
         recoding = {name: value for name, value in options["recoding"].items() if value}
@@ -78,8 +77,7 @@ def attack(
         leave_out_again(opened, schema, drop, keep_columns, None)
         used = {*schema.columns, schema.weights}
         names = [name for name in opened.header if name in used or name not in opened.dropped]
-        with progress(opened.size, f"reading {opened.path.name}") as read:
-            frame = opened.frame(names, binned=schema.bins, progress=read)
+        frame = opened.frame(names, binned=schema.bins)
     assert schema is not None
     _, together = copied_disclosure(frame, schema, opened.dropped, channel=kept, together=True)
     assert together is not None
@@ -95,17 +93,7 @@ def copied_disclosure(
     frame: Any, schema: TableSchema, dropped: Sequence[str], *, units: str = "bits",
     channel: Channel | None = None, together: bool = False,
 ) -> tuple[list[Leak], JointDisclosure | None]:  # fmt: skip
-    """Return what each copied column reveals, and what they reveal ``together`` if asked for.
-
-    Parameters
-    ----------
-    frame : frame of any kind
-        The original table.
-    dropped : sequence of str
-        Columns that are not released.
-    channel : Channel, optional
-        Which changes the key.
-    """
+    """Return what each copied column of the original reveals, and what they do ``together``."""
     from cvxprivacy_sdc.copied.sample import Sample
     from cvxprivacy_sdc.copied.untouched import surveyed
 

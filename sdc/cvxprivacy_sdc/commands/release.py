@@ -178,12 +178,6 @@ class Catalogued(click.Command):
     "released, through this channel.",
 )
 @click.option(
-    "--confidence",
-    type=float,
-    metavar="PROBABILITY",
-    help=f"Of the bound on the population's risk, with --holdout; {shared.LEVEL:g} by default.",
-)
-@click.option(
     "--after",
     multiple=True,
     type=click.Path(),
@@ -202,9 +196,7 @@ class Catalogued(click.Command):
 @shared.force
 @shared.drawn
 @shared.reads_tables
-def release(
-    table: str, reading: dict[str, Any], seed: int, row_id: str | None, **options: Any
-) -> None:
+def release(table: str, **options: Any) -> None:
     """Release TABLE with its key columns optimally randomised.
 
     TABLE is delimited text (.csv, .tsv, .csv.gz), Parquet, a workbook (.xlsx, .xls, .ods), or of
@@ -213,25 +205,18 @@ def release(
     text table stays as it is.  SPSS, Stata and .xpt tables keep their labels and missing values;
     these and workbooks can be released as .csv, .parquet or .xlsx, too.
     """
-    again = bool(options["after"] or options["after_channel"])
     if options["noise"]:
-        if again:
+        if options["after"] or options["after_channel"]:
             remedy = "leave out either: a sequel is of groups, not of numbers"
             raise InputError("--after", "with --noise", remedy)
         from cvxprivacy_sdc.commands.noise import release_noise
 
-        release_noise(table, reading, seed, options)
-    from cvxprivacy_sdc.commands.releasing import Releasing
-    from cvxprivacy_sdc.commands.sequel import SequelReleasing
+        release_noise(table, options)
+    from cvxprivacy_sdc.commands.releasing import release_table
 
-    kind = SequelReleasing if again else Releasing
-    work = kind(table, reading, seed, row_id, options)
-    work.count()
-    work.solve()
-    work.draw()
-    work.write()
-    say(work.document, work.text)
-    sys.exit(work.code)
+    document, text, code = release_table(table, options)
+    say(document, text)
+    sys.exit(code)
 
 
 @click.command()

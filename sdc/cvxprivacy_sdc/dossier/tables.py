@@ -67,6 +67,7 @@ class Drawn:
     def of(
         cls,
         asked: Asked,
+        frame: Any,
         source: DiscreteSource,
         criteria: Sequence[Any],
         kept: Kept,
@@ -80,12 +81,13 @@ class Drawn:
         if why := kept.unread("out"):
             return cls(left_out={section: f"the released table {why}"})
         with kept.lent("out") as path:
-            return cls._counted(asked, source, criteria, path, units, channel)
+            return cls._counted(asked, frame, source, criteria, path, units, channel)
 
     @classmethod
     def _counted(
         cls,
         asked: Asked,
+        frame: Any,
         source: DiscreteSource,
         criteria: Sequence[Any],
         path: Path,
@@ -104,7 +106,7 @@ class Drawn:
         if asked.opened.shuffle is not None:
             after = asked.opened.shuffle.undone(after)
         # what misses a value in the release is suppressed: those that were dropped are not in it
-        before = schema.counted_records(asked.opened.frame(names, binned=schema.bins))
+        before = schema.counted_records(frame)
         if len(there) < len(names):
             after = _beside(after, before, there, [name for name in names if name not in there])
         pairs = paired(before, after, schema)

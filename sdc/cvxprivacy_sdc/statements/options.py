@@ -17,8 +17,6 @@ from cvxprivacy_sdc.formats.delimited import CODES
 from cvxprivacy_sdc.statements.columns import column_of
 from cvxprivacy_sdc.statements.exits import AS_JSON, FORCED
 
-LEVEL = 0.95  # of the bound on the population's risk, unless another is typed
-
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
 
