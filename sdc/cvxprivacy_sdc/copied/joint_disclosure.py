@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -20,13 +19,13 @@ from cvxprivacy.release.channel import Channel
 from cvxprivacy.tables.engines import as_narwhals, python_values
 from cvxprivacy.text import cells
 from cvxprivacy_sdc.copied.dependencies import Dependency, functions, sums
-from cvxprivacy_sdc.copied.sample import Codes, Column, Sample, codes_of, joint_codes, parts_of
+from cvxprivacy_sdc.copied.sample import Codes, Column, Sample, codes_of, joint_codes
 from cvxprivacy_sdc.copied.untouched import Leak, first, target_codes
 
 __all__ = ["Guess", "JointDisclosure", "Recovery"]
 
 GUESSED = 20_000  # records: half of them to learn from, half to be guessed
-CANDIDATES = 12  # columns that tell most by themselves, of which sets are tried and dropped
+CANDIDATES = 12  # columns that tell most by themselves, of which pairs are tried, and dropped
 TRIED = 40  # columns of most values, of which those are sought that make most records unique
 LEARNT_FROM = 50  # columns that a predictor sees
 CLASSES = 30  # values of the target: rarer ones are never guessed
@@ -79,15 +78,13 @@ class Recovery:
 
 @dataclass(frozen=True)
 class Guess:
-    """How well copied columns guess a protected one.
+    """How well boosted trees guess a protected column from all copied ones.
 
     Attributes
     ----------
     target : str
     columns : tuple of str
-        From which it is guessed.
-    all : bool
-        Whether these are all, by boosted trees; else by the most frequent letter of each value.
+        From which it is guessed: all, or the 50 that tell most.
     of_all : Recovery
         Of all records.
     of_changed : Recovery or None
@@ -98,7 +95,6 @@ class Guess:
 
     target: str
     columns: tuple[str, ...]
-    all: bool
     of_all: Recovery
     of_changed: Recovery | None
     coarse: bool = False
@@ -110,12 +106,9 @@ class Guess:
 
     def __str__(self) -> str:
         """What is guessed, from what, and how often that is right."""
-        of = cells(self.columns)
-        if self.all:
-            most = len(self.columns) == LEARNT_FROM
-            of = (
-                f"the {LEARNT_FROM} copied columns that tell most" if most else "all copied columns"
-            )
+        of = "all copied columns"
+        if len(self.columns) == LEARNT_FROM:
+            of = f"the {LEARNT_FROM} copied columns that tell most"
         target = f"which of 20 intervals of {self.target}" if self.coarse else self.target
         text = f"{target}, guessed from {of}: {self.of_all} of the records"
         if self.of_changed is not None:
@@ -126,7 +119,7 @@ class Guess:
         """Return it as JSON holds it."""
         changed = None if self.of_changed is None else self.of_changed.document()
         return {
-            "target": self.target, "columns": list(self.columns), "all": self.all,
+            "target": self.target, "columns": list(self.columns),
             "of_all": self.of_all.document(), "of_changed": changed, "words": str(self),
         }  # fmt: skip
 
@@ -144,8 +137,7 @@ class JointDisclosure:
     dependencies : tuple of Dependency
         From which a protected column is read off.
     guesses : tuple of Guess
-        From the best one, two and three copied columns, and from all; the last learnt from half of
-        up to 20,000 records, and all figures are of the other half.
+        Learnt from half of up to 20,000 records; all figures are of the other half.
     unique : tuple of (columns, int)
         How many records are unique on the best one, two, three of the columns that are not
         proposed, on all of these, and on all copied columns.
@@ -217,7 +209,6 @@ class JointDisclosure:
                 needed = [name for name in target.columns if name in dependency.columns]
                 if needed and not proposals.keys() & {*needed}:
                     proposals[needed[0]] = str(dependency)
-            guesses += target.best() if learns else []
             if learns and target.columns:
                 with threadpool_limits(1):  # threads that wait for each other take far longer
                     guesses.append(target.guessed([*target.columns][:LEARNT_FROM]))
@@ -233,7 +224,7 @@ class JointDisclosure:
     def lines(self) -> list[str]:
         """Return the finding in words, a line for each part."""
         lines = [str(dependency) for dependency in self.dependencies]
-        lines += [str(guess) for guess in self.guesses if guess.all]
+        lines += map(str, self.guesses)
         return [*lines, *[self.unknown] * bool(self.unknown), *self.uniqueness()]
 
     def uniqueness(self) -> list[str]:
@@ -303,7 +294,6 @@ class _Target:
     without: Codes  # what is known without copied columns: the released key, of W; else nothing
     changed: npt.NDArray[np.bool_]  # no record for W
     columns: Mapping[str, Column]  # those that tell most first
-    values: Mapping[str, Codes]  # of the first ones, by value or in intervals
     learnt: npt.NDArray[np.int64]
     guesses: npt.NDArray[np.int64]
 
@@ -321,7 +311,6 @@ class _Target:
         about = {leak.column: leak for leak in leaks if leak.about == name}
         ordered = sorted(columns, key=lambda column: -about[column].corrected)
         ordered = [column for column in ordered if columns[column].values > 1]
-        values = {n: _as_counted(columns[n], about[n]) for n in ordered[:CANDIDATES]}
         if names[0] in released:
             before = sample.schema.letters(sample.frame, names)
             pairs = zip(before, released[names[0]], strict=True)
@@ -334,7 +323,7 @@ class _Target:
         frequent = np.argsort(-np.bincount(codes), kind="stable")[:CLASSES]
         codes = np.where(np.isin(codes, frequent), codes, -1)
         return cls(
-            name, names, coarse, codes, without, changed, {n: columns[n] for n in ordered}, values,
+            name, names, coarse, codes, without, changed, {n: columns[n] for n in ordered},
             order[: len(order) // 2], order[len(order) // 2 :],
         )  # fmt: skip
 
@@ -352,32 +341,9 @@ class _Target:
         added = sums(self.name, goal, numbers)
         return [*added, *(d for d in letters if all(d.columns != a.columns for a in added))]
 
-    def best(self) -> list[Guess]:
-        """Return what the best one, two and three columns guess, which were sought by themselves.
-
-        They are chosen in the half that is learnt from: each quarter is guessed from the other.
-        """
-        guesses, half = [], self.learnt
-        values = {name: codes[half] for name, codes in self.values.items()}
-        quarters = np.array_split(np.arange(len(half)), 2)
-        for size in (1, 2, 3):
-            hits = {}
-            for names in combinations(values, size):
-                joint, letters = joint_codes([values[name] for name in names]), self.codes[half]
-                hits[names] = sum(
-                    int((_by_value(joint[a], letters[a], joint[b]) == letters[b]).sum())
-                    for a, b in (quarters, quarters[::-1])
-                )
-            if hits:
-                names = max(hits, key=lambda chosen: hits[chosen])
-                joint = joint_codes([self.values[name] for name in names])
-                guessed = _by_value(joint[half], self.codes[half], joint[self.guesses])
-                guesses.append(self._judged(names, guessed, every=False))
-        return guesses
-
     def guessed(self, names: Sequence[str]) -> Guess:
         """Return what columns guess together, by boosted trees."""
-        return self._judged(tuple(names), self._fitted(names)(self.guesses, None), every=True)
+        return self._judged(tuple(names), self._fitted(names)(self.guesses, None))
 
     def propose(self, proposals: dict[str, str]) -> bool:
         """Add columns to leave out until the others guess no more; tell whether they do not."""
@@ -386,7 +352,7 @@ class _Target:
             if not names:
                 return True
             predict = self._fitted(names)
-            guess = self._judged(tuple(names), predict(self.guesses, None), every=True)
+            guess = self._judged(tuple(names), predict(self.guesses, None))
             if not guess.tells:
                 return True
             at = self.guesses
@@ -397,7 +363,7 @@ class _Target:
             names.remove(worst)
         return not (names and self.guessed(names).tells)
 
-    def _judged(self, names: tuple[str, ...], guessed: Codes, *, every: bool) -> Guess:
+    def _judged(self, names: tuple[str, ...], guessed: Codes) -> Guess:
         """Return how many guesses are right, and how many without copied columns."""
         at, before = self.guesses, self.learnt
         right, changed, of_changed = guessed == self.codes[at], self.changed[at], None
@@ -407,7 +373,7 @@ class _Target:
                 int(right[changed].sum()), int(changed.sum()), self._without(among, at[changed])
             )
         of_all = Recovery(int(right.sum()), len(at), self._without(before, at))
-        return Guess(self.name, names, every, of_all, of_changed, self.coarse)
+        return Guess(self.name, names, of_all, of_changed, self.coarse)
 
     def _without(self, learnt: npt.NDArray[np.int64], at: npt.NDArray[np.int64]) -> int:
         guessed = _by_value(self.without[learnt], self.codes[learnt], self.without[at])
@@ -439,13 +405,6 @@ class _Target:
             return model.predict(rows)
 
         return predict
-
-
-def _as_counted(column: Column, leak: Leak) -> Codes:
-    """Return a column as it tells most by itself."""
-    if column.numbers is not None and leak.intervals is not None:
-        return parts_of(column.numbers)
-    return column.codes
 
 
 def _by_value(value: Codes, letters: Codes, at: Codes) -> Codes:
