@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,7 +22,6 @@ from cvxprivacy_sdc.statements.columns import column_of, columns_of, leave_out
 from cvxprivacy_sdc.statements.exits import as_options, note_reading, say, wants_json
 from cvxprivacy_sdc.statements.outputs import (
     Output,
-    picture_format,
     progress,
     refuse_unwritable,
     steps,
@@ -100,7 +99,6 @@ Check = Callable[[Sequence[str]], Any]  # of texts as an option has them
     metavar="NAME",
     help="NAME.toml is the problem, for `cvxprivacy solve`, and NAME.sh the command.",
 )
-@shared.file("--picture", "The curve (.png, .pdf, .svg).")
 @click.option("--yes", is_flag=True, help="Ask nothing: take what is proposed.")
 @shared.as_json(", and ask nothing")
 @shared.force
@@ -142,10 +140,6 @@ class Planning:
         self.document: dict[str, Any] = {"table": table, "answers": []}
         for path in self.paths.values():
             refuse_unwritable({"plan": path}, table)
-        picture = options["picture"]
-        if picture is not None:
-            picture_format(picture)
-            refuse_unwritable({"picture": picture}, table, *self.paths.values())
         # what an option says wrongly is refused before any work
         if options["budget"] is not None:
             _number(options["budget"])
@@ -398,8 +392,8 @@ class Planning:
         data = problem_data(self._parsed(1.0), self.header)
         problem = problem_of(data, self.source)
         with steps() as on_step:
-            self.curve = curve_of(problem, on_step)
-        rows = rows_of(self.curve, self.source)
+            curve = curve_of(problem, on_step)
+        rows = rows_of(curve, self.source)
         self.knee: Knee = knee_of(rows)
         self._tell("", "the least that any release tells within a budget, as is proved:")
         table = [(*_cells(row, self.before), "← here it bends" * (row is self.knee.at))
@@ -555,7 +549,7 @@ class Planning:
         return {**parameters, "recoding": recoding}
 
     def write(self) -> None:
-        """Write the problem and the command, and the picture if it is wanted."""
+        """Write the problem and the command."""
         from cvxprivacy.files import relative
         from cvxprivacy_sdc.statements.statement import law_criteria, problem_data, problem_text
 
@@ -569,12 +563,10 @@ class Planning:
         ]
         table, out = (relative(Path(path).absolute(), folder) for path in (self.table, self.out))
         script = _SCRIPT.format(command=_typed(self._arguments(table, self.row.budget, out)))
-        picture = self.options["picture"]
         targets = [
             Output("problem", self.paths["problem"], lambda file: file.write(problem)),
             Output("command", self.paths["command"], lambda file: file.write(script),
                    private=self.seed is not None),
-            Output("picture", picture, self._draw, binary=True),
         ]  # fmt: skip
         write_all(targets, House(None))
         secret = "" if self.seed is None else "; it has the seed, so only you can read it"
@@ -584,25 +576,10 @@ class Planning:
             *_indented(_typed(here).splitlines()),
             f"{self.paths['problem']}: the problem, for `cvxprivacy solve`",
             f"{self.paths['command']}: the command, for `sh`, from any folder{secret}",
-            *([] if picture is None else [f"{picture}: the curve"]),
         )
         files = {output.option: output.path for output in targets if output.path is not None}
         command = ["cvxprivacy", *(part for pair in here for part in pair)]
         self.document |= {"command": command, "files": files}
-
-    def _draw(self, file: IO[bytes]) -> None:
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure
-
-        from cvxprivacy import style
-
-        with rc_context(style.HOUSE):
-            figure = Figure(figsize=(style.COLUMN, 2.4), layout="constrained")
-            ax = self.curve.plot(figure.subplots(), color=style.BLUE)
-            chosen = {**style.PRACTICE, "ls": "none", "label": "chosen"}
-            ax.plot(self.row.budget, self.row.upper, **chosen)
-            ax.legend()
-            figure.savefig(file, format=picture_format(self.options["picture"]))
 
 
 # ---- words -------------------------------------------------------------------------------

@@ -70,9 +70,7 @@ def test_what_is_written_by_options_runs_unchanged(here):
     printed = say(
         *("plan", "an office's/the table.csv", *QUICK, "--sensitive", "ill", "--budget", "0.07"),
         *("--out", "an office's/what leaves.csv", "--plan", "an office's/my plan", "--yes"),
-        *("--picture", "curve.svg"),
     ).out
-    assert Path("curve.svg").read_text(encoding="utf-8").count("chosen") == 1
     assert "2. Which columns could a stranger know? sex\n   as the option says" in printed
     solved = report("solve", "an office's/my plan.toml")
     away = here / "elsewhere"
@@ -254,7 +252,6 @@ def test_numbers_that_are_confidential_are_put_into_bands(here):
         (None, (*QUICK, "--out", "t.csv"), ["--out: t.csv is the input"]),
         (None, ("--row-id", "person"), ["--row-id: no column 'person'"]),
         (None, ("--row-id", "age"), ["--row-id: 'age' has 40 values in 300 records"]),
-        (None, ("--picture", "c.jpg"), ["--picture: c.jpg is no kind of picture"]),
         (None, ("--plan", "none/p"), ["--plan: none/p.toml: there is no folder"]),
         ("age,ill\n" + "1,no\n2,no\n1,yes\n2,yes\n" * 9, (),
          ["--key: no budget lowers what it tells"]),
