@@ -168,9 +168,18 @@ def release_table(table: str, options: Mapping[str, Any]) -> tuple[dict[str, Any
         return _completed(facts, options, counted, released)
 
     def facts() -> dict[str, Any]:
-        command = click.get_current_context().command
-        asked_for = Asked(arguments(), command, table, counted.opened, house)
-        return _dossier(asked_for, options, counted, released, document(), kept)
+        from cvxprivacy_sdc.dossier.facts import release_facts
+
+        command, problem = click.get_current_context().command, counted.problem
+        alone = not options["after"] and options["draw"] == "independent"
+        with steps() as on_step:
+            return release_facts(
+                Asked(arguments(), command, table, counted.opened, house), counted.data, problem,
+                counted.source, solution, document(), released.checks, kept, released.seconds,
+                on_step, counted.order, counted.frame,
+                criteria=list(as_typed(problem._criteria(), counted.of_table).values()),
+                channel=released.channel if alone else None,
+            )  # fmt: skip
 
     write_all([*kept.outputs, *report_outputs(reports, facts)], house)
     lines = [report_text(document(), counted.source, solution)]
@@ -352,24 +361,6 @@ def _completed(
     ]
     facts["notes"] = list(dict.fromkeys([*facts["notes"], *more]))
     return _population_facts(facts, released.population)
-
-
-def _dossier(
-    asked_for: Asked, options: Mapping[str, Any], counted: Counted, released: Released,
-    document: dict[str, Any], kept: Kept,
-) -> dict[str, Any]:  # fmt: skip
-    """Return what a dossier says, once the files that it speaks of are written."""
-    from cvxprivacy_sdc.dossier.facts import release_facts
-
-    alone = not options["after"] and options["draw"] == "independent"
-    problem = counted.problem
-    with steps() as on_step:
-        return release_facts(
-            asked_for, counted.data, problem, counted.source, released.solution, document,
-            released.checks, kept, released.seconds, on_step, counted.order, counted.frame,
-            criteria=list(as_typed(problem._criteria(), counted.of_table).values()),
-            channel=released.channel if alone else None,
-        )  # fmt: skip
 
 
 def _code(options: Mapping[str, Any], released: Released) -> int:

@@ -59,20 +59,12 @@ _MENDED = (
 
 @dataclass(frozen=True)
 class Earlier:
-    """Earlier releases of the same records: the tables, and the channels that drew them.
+    """Earlier releases of the same records: the tables, and the channels that drew them."""
 
-    Attributes
-    ----------
-    tables, paths : sequence of str
-        Of the tables, and of the files of their channels.
-    bound : bool
-        Whether private manifests say that these channels drew these tables.
-    """
-
-    tables: Sequence[str]
-    paths: Sequence[str]
+    tables: Sequence[str]  # their paths
+    paths: Sequence[str]  # of the channels
     channels: list[Channel]
-    bound: bool
+    bound: bool  # whether private manifests say that these channels drew these tables
 
     @classmethod
     def of(cls, options: Mapping[str, Any], row_id: str | None) -> Earlier:
@@ -154,26 +146,16 @@ class Earlier:
 
 @dataclass(frozen=True)
 class Repeated:
-    """A release after earlier ones: the channel of all together, and that of new records.
-
-    Attributes
-    ----------
-    data : dict
-        The problem of new records, with the keys of a problem file.
-    solution, alone : Solution
-        Of all releases together, and of new records.
-    fits : bool
-        Whether the earlier tables are such as their channels draw.
-    """
+    """A release after earlier ones: the channel of all together, and that of new records."""
 
     earlier: Earlier
-    data: dict[str, Any]
+    data: dict[str, Any]  # the problem of new records, with the keys of a problem file
     source: DiscreteSource
-    solution: Solution
-    alone: Solution
+    solution: Solution  # of all releases together
+    alone: Solution  # of new records
     sequel: Sequel
     matching: Matching
-    fits: bool
+    fits: bool  # whether the earlier tables are such as their channels draw
 
     @classmethod
     def of(

@@ -227,9 +227,7 @@ def unmodified_columns(document: Mapping[str, Any]) -> Facts:
     ]
     together = document["joint_disclosure"]
     if together is not None:
-        tabled = {guess["words"] for guess in together["guesses"]}
-        lines = [line for line in together["lines"] if line not in tabled]
-        together = {**{name: together[name] for name in ("guesses", "proposals")}, "lines": lines}
+        together = {name: together[name] for name in ("lines", "proposals")}
     return {
         "unit": document["units"],
         "released": rounded(document["released_law"]["risk"]),

@@ -965,8 +965,9 @@ def test_what_copied_columns_tell_together_is_in_the_dossier(here):
     words = "title and town determine sex in 1,200 of 1,200 records"
     assert words in together["lines"]
     assert any(row["why"] == words for row in together["proposals"])
-    (guess,) = [g for g in together["guesses"] if g["target"] == "sex"]
+    (guess,) = [g for g in summary["joint_disclosure"]["guesses"] if g["target"] == "sex"]
     assert guess["of_changed"]["lower"] > 0.9
+    assert guess["words"] in together["lines"]
     assert any(line.startswith("leave out of the file") for line in loaded("a.json")["cautions"])
     page = Path("a.html").read_text(encoding="utf-8")
     assert words in page
