@@ -9,7 +9,12 @@ import click
 
 from cvxprivacy.errors import InputError
 from cvxprivacy_sdc.statements import options as shared
-from cvxprivacy_sdc.statements.columns import leave_out, leave_out_again, loaded_channel
+from cvxprivacy_sdc.statements.columns import (
+    leave_out,
+    leave_out_again,
+    loaded_channel,
+    refuse_unknown,
+)
 from cvxprivacy_sdc.statements.exits import note_reading, say
 from cvxprivacy_sdc.statements.outputs import progress
 
@@ -67,14 +72,16 @@ def attack(
         frame, source = source_of(opened, all_columns=True, **counting)
         schema = source.schema
     else:
-        recoding = {name: value for name, value in options["recoding"].items() if value}
-        for name in (*(name for name in typed if options[name]), *recoding):
-            remedy = "leave out either: the channel knows its columns"
-            raise InputError("--channel", f"with --{name}", remedy)
+        others = {**options, **options["recoding"], "missing": options["missing"] != "refuse"}
+        for name in (*typed, "missing", *options["recoding"]):
+            if others[name]:
+                remedy = "leave out either: the channel knows its columns"
+                raise InputError("--channel", f"with --{name}", remedy)
         schema = kept.schema
         assert schema is not None
         opened = note_reading(open_table(table, reading, recorded=schema.reading))
         leave_out_again(opened, schema, drop, keep_columns, None)
+        refuse_unknown("--channel", schema.columns, opened.header)
         used = {*schema.columns, schema.weights}
         names = [name for name in opened.header if name in used or name not in opened.dropped]
         frame = opened.frame(names, binned=schema.bins)

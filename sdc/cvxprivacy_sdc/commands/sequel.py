@@ -170,8 +170,8 @@ class Repeated:
         channels = solution.channel, alone.channel
         sequel = Sequel(*channels, after=earlier.channels, released=tables, row_id=row_id)
         counted = sequel.schema.counted_records(frame)
-        found = sequel.matching(counted), sequel.fits(counted)
-        return cls(earlier, data, problem.source, solution, alone, sequel, *found)
+        matching, fits = sequel.matching(counted), sequel.fits(counted)
+        return cls(earlier, data, problem.source, solution, alone, sequel, matching, fits)
 
     def outputs(
         self, targets: Mapping[str, str | None], table: str, reading: Mapping[str, Any]
