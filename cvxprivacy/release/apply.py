@@ -83,13 +83,15 @@ class Mechanism:
 
     def tallied(
         self, values: Any, draws: Draws, row_id: Any
-    ) -> tuple[dict[tuple[Any, Any, int], int], dict[tuple[Any, Any, int], float]]:
-        """Return how many records :meth:`apply` releases, and what they weigh.
+    ) -> tuple[dict[tuple[Any, Any, int], int], dict[tuple[Any, Any, int], float], Places | None]:
+        """Return how many records :meth:`apply` releases, what they weigh, and what is drawn.
 
-        By letters w, x and the number of x̂; the weights are empty where there are none.
+        By letters w, x and the number of x̂; the weights are empty where there are none.  What is
+        drawn is the number of x̂ of each record, of a frame in memory.
         """
         frame = as_narwhals(values, "values")
         batches: Iterable[tuple[Any, Draws, int]] = [(values, draws, 0)]
+        places: Places | None = None
         if isinstance(frame, nw.LazyFrame):
             _refuse_balanced(draws)
             batches = drawn_batches(engine_of(frame), values, draws)
@@ -106,6 +108,8 @@ class Mechanism:
             codes, letters = schema.coded(table, schema.sensitive)
             w = [letters[code] for code in codes.tolist()] if batch_draws.balanced else None
             drawn = self._drawn(rows, batch_draws, self._names(table, row_id), first, w)
+            if isinstance(frame, nw.DataFrame):
+                places = drawn
             parts = [(codes, letters), (rows, x_of), (drawn, range(len(self.outputs)))]
             cells, triples = crossed(parts)
             records, came = np.bincount(cells).tolist(), np.empty(len(triples), np.int64)
@@ -117,7 +121,7 @@ class Mechanism:
                 for code, weight in zip(cells.tolist(), weights, strict=True):
                     cell = triples[code]
                     masses[cell] = masses.get(cell, 0.0) + float(weight)
-        return dict(counts), masses
+        return dict(counts), masses, places
 
     def _drawn(
         self,

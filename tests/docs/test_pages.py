@@ -104,7 +104,7 @@ class Session:
         if not self.real and not self.has_inputs(command):
             return
         before = {path.name for path in self.folder.iterdir()}
-        words = command[1:] if command[0] == "python" else ["-m", *command]
+        words = command[1:] if command[0] == "python" else ["-m", "cvxprivacy_sdc", *command[1:]]
         printed = run(self.folder, *words, code=code)
         if derived:
             self.derived |= {path.name for path in self.folder.iterdir()} - before

@@ -1,10 +1,10 @@
 """The command line: tables in, released tables and proofs out.
 
 Exit codes: 0 done; 1 a proof is not verified or not of the problem, or its files are not of one
-set, a criterion is broken by the table that was drawn or audited, or a script failed; 2 wrong input
-or usage; 3 no release satisfies the constraints, or no merging of a drawn table's groups (--ensure
-table); 4 nothing finite could be proved; 5 the release is made, but proved to be optimal only
-loosely; 70 an error of the package; 130 interrupted.
+set, or a criterion is broken by the table that was drawn or audited; 2 wrong input or usage; 3 no
+release satisfies the constraints, or no merging of a drawn table's groups (--ensure table); 4
+nothing finite could be proved; 5 the release is made, but proved to be optimal only loosely; 70 an
+error of the package; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import warnings
 
 import click
 
+from cvxprivacy_sdc.commands.attack import attack
 from cvxprivacy_sdc.commands.audit import audit
 from cvxprivacy_sdc.commands.compare import compare
-from cvxprivacy_sdc.commands.figures import figures
 from cvxprivacy_sdc.commands.plan import plan
 from cvxprivacy_sdc.commands.release import apply, release
 from cvxprivacy_sdc.commands.solve import certify, solve
@@ -42,5 +42,5 @@ def main() -> None:
             signal.signal(number, lambda received, _: sys.exit(128 + received))
 
 
-for command in (plan, release, apply, audit, compare, verify, solve, certify, figures):
+for command in (plan, release, apply, attack, audit, compare, verify, solve, certify):
     main.add_command(command)

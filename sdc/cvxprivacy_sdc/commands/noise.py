@@ -17,9 +17,9 @@ from cvxprivacy.formulations.quadratic_gaussian import QuadraticGaussian
 from cvxprivacy.model.gaussian import GaussianSource
 from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.validation import number
+from cvxprivacy_sdc.commands.attack import copied_disclosure
 from cvxprivacy_sdc.copied.order import OrderTest
-from cvxprivacy_sdc.copied.sample import Sample
-from cvxprivacy_sdc.copied.untouched import surveyed, undoing
+from cvxprivacy_sdc.copied.untouched import undoing
 from cvxprivacy_sdc.dossier import report_outputs, report_targets
 from cvxprivacy_sdc.dossier.provenance import Asked, Kept
 from cvxprivacy_sdc.dossier.report import REPORTED, proved
@@ -47,7 +47,7 @@ __all__ = ["release_noise"]
 _REFUSED = (
     *("bins", "group", "hierarchy", "level", "top", "cells", "distortion", "criterion", "leakage"),
     *("weights", "missing", "encoder", "channel", "problem_out", "row_id", "draw"),
-    *("untouched", "at_most", "ensure", "suppress", "holdout", "confidence"),
+    *("untouched", "attack", "at_most", "ensure", "suppress", "holdout"),
 )
 LITTLE = 0.01  # share of a variance that hides little
 _CAVEATS = (
@@ -59,9 +59,7 @@ _CAVEATS = (
 )
 
 
-def release_noise(
-    table: str, reading: Mapping[str, Any], seed: int, options: Mapping[str, Any]
-) -> NoReturn:
+def release_noise(table: str, options: Mapping[str, Any]) -> NoReturn:
     """Release numeric key columns of TABLE: the rule of least I(W; X̂) for Gaussian W and X.
 
     ``budget`` is the mean share of the key columns' variances that is error, D / |X| for columns
@@ -73,7 +71,7 @@ def release_noise(
     targets = {**{name: options[name] for name in ("out", "certificate")}, **reports}
     refuse_unwritable(targets, table, shuffled=options["shuffle"])
     share = _share(options["budget"])
-    opened = note_reading(open_table(table, reading, out=targets["out"]))
+    opened = note_reading(open_table(table, options["reading"], out=targets["out"]))
     columns = {
         role: columns_of(options[role], opened.header, f"--{role}") for role in ("sensitive", "key")
     }
@@ -81,13 +79,20 @@ def release_noise(
     drop, keep = options["drop"] or None, options["keep_columns"] or None
     leave_out(opened, drop, keep, key=columns["key"], used=used)
     opened.refuse_unwritable()
-    frame = _numbers(opened, [*columns["sensitive"], *columns["key"]])
     key = columns["key"]
     schema = TableSchema(tuple(key), tuple(columns["sensitive"]))
+    house = House.of(targets, table, always=options["shuffle"])
+    house.follow(opened)
+    opened.replaced = key
+    copied = copied_columns(opened, schema)
+    every = opened.frame([*schema.columns, *copied], binned=dict.fromkeys(schema.columns))
+    frame = _numbers(every, [*columns["sensitive"], *key])
     source = GaussianSource.from_table(
         frame, sensitive=columns["sensitive"], key=key, standardize=True
     )
-    order, undone = _copied(opened, schema, shuffled=options["shuffle"])
+    leaks, _ = copied_disclosure(every, schema, opened.dropped)
+    undone = undoing(leaks, key)
+    order = OrderTest.of(every, schema, dropped=opened.dropped, shuffled=options["shuffle"])
     problem = QuadraticGaussian(source, budget=share * len(key), units=options["units"])
     with steps() as on_step:
         solution = problem.solve(
@@ -98,18 +103,18 @@ def release_noise(
     rounded: dict[str, list[float]] = {}
 
     def write(file: IO[bytes]) -> list[str]:
-        released = solution.release.apply(frame, seed=seed)
+        released = solution.release.apply(frame, seed=options["seed"])
         rounded.update({n: rounded_to(released[n], u) for n, u in zip(key, units, strict=True)})
         with progress(opened.size, f"writing {Path(targets['out'] or '').name}") as written:
             return _write(opened, rounded, units, file, written)
 
     proof = solution.certificate.write
-    kept, house = Kept([
+    kept = Kept([
         Output("out", targets["out"], write, binary=True),
         Output("certificate", targets["certificate"], proof, private=True),
-    ]), House.of(targets, table, always=options["shuffle"])  # fmt: skip
+    ])  # fmt: skip
     if options["shuffle"]:
-        release_shuffled(opened, house, seed)
+        release_shuffled(opened, house, options["seed"])
     bare = [name for name, error in errors.items() if error["share"] < LITTLE]
     almost = [
         f"released almost as they are, as they tell little more of "
@@ -184,25 +189,12 @@ def _refuse_others() -> None:
             raise InputError(parameter.opts[0], "does not apply with --noise", remedy)
 
 
-def _copied(
-    opened: Any, schema: TableSchema, *, shuffled: bool
-) -> tuple[OrderTest, list[dict[str, Any]]]:
-    """Return what the order of records and the copied columns tell of the key columns."""
-    copied = copied_columns(opened, schema)
-    frame = opened.frame([*schema.columns, *copied], binned=dict.fromkeys(schema.columns))
-    sample = Sample.of(frame, schema)
-    with progress(len(copied), "other columns") as counted:
-        leaks = surveyed(sample, map(sample.column, copied), progress=counted)
-    order = OrderTest.of(frame, schema, dropped=opened.dropped, shuffled=shuffled)
-    return order, undoing(leaks, schema.key)
-
-
-def _numbers(opened: Any, names: Sequence[str]) -> Any:
+def _numbers(frame: Any, names: Sequence[str]) -> Any:
     """Return columns of numbers in memory, as a pandas frame."""
-    frame = opened.frame(names, binned=dict.fromkeys(names))
-    if not hasattr(frame, "dropna"):  # a DuckDB relation
-        frame = frame.to_arrow_table().select(list(dict.fromkeys(names))).to_pandas()
-    return frame
+    names = list(dict.fromkeys(names))
+    if hasattr(frame, "dropna"):
+        return frame[names]
+    return frame.to_arrow_table().select(names).to_pandas()  # a DuckDB relation
 
 
 def _write(

@@ -17,11 +17,11 @@ from cvxprivacy.files import relative
 from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.text import aligned, plain, upwards
 from cvxprivacy_sdc.commands import proposals
+from cvxprivacy_sdc.commands.attack import copied_disclosure
 from cvxprivacy_sdc.commands.proposals import NONE, Row
 from cvxprivacy_sdc.commands.release import release
 from cvxprivacy_sdc.copied.order import OrderTest
-from cvxprivacy_sdc.copied.sample import Sample
-from cvxprivacy_sdc.copied.untouched import advised, surveyed, undoing, untouched
+from cvxprivacy_sdc.copied.untouched import advised, undoing, untouched
 from cvxprivacy_sdc.dossier.report import relaxed
 from cvxprivacy_sdc.formats.framed import READ_ONLY, ending_of, output_format
 from cvxprivacy_sdc.formats.house import House
@@ -326,10 +326,7 @@ class Planning:
         """Show what the other columns tell, and settle what leaves the house."""
         schema = self.source.schema
         assert schema is not None
-        sample = Sample.of(self.frame, schema)
-        copied = [sample.column(name) for name in sample.copied if name not in self.dropped]
-        with progress(len(copied), "other columns") as counted:
-            leaks = surveyed(sample, copied, progress=counted)
+        leaks, _ = copied_disclosure(self.frame, schema, self.dropped)
         about = ", ".join(schema.sensitive)
         advice = [entry["words"] for entry in undoing(leaks, schema.key)]
         advice += advised([leak for leak in leaks if leak.about == about], self.row.upper)

@@ -16,13 +16,12 @@ from cvxprivacy.errors import InputError
 from cvxprivacy_sdc.statements import options as shared
 from cvxprivacy_sdc.statements.columns import (
     column_of,
-    columns_of,
     copied_columns,
-    folded,
-    leave_out,
+    leave_out_again,
+    loaded_channel,
     remarks_on_dropped,
 )
-from cvxprivacy_sdc.statements.exits import note, note_reading, say
+from cvxprivacy_sdc.statements.exits import note_reading, say
 from cvxprivacy_sdc.statements.outputs import refuse_unwritable, write_all
 
 __all__ = ["apply", "release"]
@@ -163,7 +162,12 @@ class Catalogued(click.Command):
     "--untouched/--no-untouched",
     default=True,
     show_default=True,
-    help="Measure what the other columns reveal.",
+    help="Measure what each of the other columns reveals.",
+)
+@click.option(
+    "--attack",
+    is_flag=True,
+    help="Guess from all of them together, too, as `cvxprivacy attack` does, which takes longer.",
 )
 @click.option(
     "--holdout",
@@ -172,12 +176,6 @@ class Catalogued(click.Command):
     help="Design the channel on a random part of the records without this share, 0.5 for a "
     "half, and bound what it tells in the population by the records held out.  All are "
     "released, through this channel.",
-)
-@click.option(
-    "--confidence",
-    type=float,
-    metavar="PROBABILITY",
-    help=f"Of the bound on the population's risk, with --holdout; {shared.LEVEL:g} by default.",
 )
 @click.option(
     "--after",
@@ -198,9 +196,7 @@ class Catalogued(click.Command):
 @shared.force
 @shared.drawn
 @shared.reads_tables
-def release(
-    table: str, reading: dict[str, Any], seed: int, row_id: str | None, **options: Any
-) -> None:
+def release(table: str, **options: Any) -> None:
     """Release TABLE with its key columns optimally randomised.
 
     TABLE is delimited text (.csv, .tsv, .csv.gz), Parquet, a workbook (.xlsx, .xls, .ods), or of
@@ -209,25 +205,18 @@ def release(
     text table stays as it is.  SPSS, Stata and .xpt tables keep their labels and missing values;
     these and workbooks can be released as .csv, .parquet or .xlsx, too.
     """
-    again = bool(options["after"] or options["after_channel"])
     if options["noise"]:
-        if again:
+        if options["after"] or options["after_channel"]:
             remedy = "leave out either: a sequel is of groups, not of numbers"
             raise InputError("--after", "with --noise", remedy)
         from cvxprivacy_sdc.commands.noise import release_noise
 
-        release_noise(table, reading, seed, options)
-    from cvxprivacy_sdc.commands.releasing import Releasing
-    from cvxprivacy_sdc.commands.sequel import SequelReleasing
+        release_noise(table, options)
+    from cvxprivacy_sdc.commands.releasing import release_table
 
-    kind = SequelReleasing if again else Releasing
-    work = kind(table, reading, seed, row_id, options)
-    work.count()
-    work.solve()
-    work.draw()
-    work.write()
-    say(work.document, work.text)
-    sys.exit(work.code)
+    document, text, code = release_table(table, options)
+    say(document, text)
+    sys.exit(code)
 
 
 @click.command()
@@ -261,7 +250,7 @@ def apply(
     It is read as the first one was, unless options say otherwise.  A channel of whole counts
     releases the table that was counted, and no other.
     """
-    from cvxprivacy.release.channel import Channel, MergedChannel
+    from cvxprivacy.release.channel import MergedChannel
     from cvxprivacy.tables.schema import TableSchema
     from cvxprivacy_sdc.commands.releasing import released_output
     from cvxprivacy_sdc.copied.order import OrderTest
@@ -276,20 +265,12 @@ def apply(
     if bool(ensure) != bool(criterion):
         remedy = "pass --ensure table and each --criterion together"
         raise InputError("--ensure", "a table is judged by what is asked of it", remedy)
-    kept = Channel.load(channel)
-    if kept.schema is None:
-        problem = "the channel does not know a table's columns"
-        raise InputError("channel", problem, "pass one that `release --channel` kept")
+    kept = loaded_channel(channel)
+    assert kept.schema is not None
     opened = note_reading(open_table(table, reading, recorded=kept.schema.reading, out=out))
     row_id = row_id and column_of(row_id, opened.header, "--row-id")
-    _leave_out(opened, kept.schema, drop, keep_columns, row_id)
+    leave_out_again(opened, kept.schema, drop, keep_columns, row_id)
     opened.refuse_unwritable()
-    if kept.schema.earlier:
-        problem = "it draws with the letters of earlier releases, which this command does not read"
-        raise InputError("channel", problem, "run `cvxprivacy release --after` again")
-    if kept.decoder is not None:
-        problem = "it releases letters u that a user decodes with Z, which this command cannot do"
-        raise InputError("channel", problem, "apply it in Python: Channel.apply, Decoder.apply")
     used = [name for group in kept.schema.input_columns(kept.encoder) for name in group]
     counted = draw == "balanced" or kept.schema.missing == "drop"  # records, as they were at first
     if counted and {*kept.schema.sensitive} <= {*opened.header}:
@@ -322,44 +303,6 @@ def apply(
     notes = [f"note: {note}" for note in drawn["notes"]]
     text = "\n".join([f"{out}: {records_drawn(drawn)}", *lines, *notes])
     say({"table": table, "channel": channel, "out": out, **drawn, **facts}, text)
-
-
-def _refuse_other_spelling(
-    gone: Sequence[str], drop: Sequence[str], header: Sequence[str], key: Sequence[str]
-) -> None:
-    """Refuse a table in which a column that a first release left out has another spelling."""
-    named = {*columns_of(drop, header, "--drop"), *key}
-    for name in gone:
-        if name in header:
-            continue
-        wanted = {folded(name), folded(name).rpartition("#")[0]} - {""}
-        alike = [n for n in header if folded(n).partition("#")[0] in wanted]
-        if not {*alike} <= named:
-            problem = f"{name!r} was left out of the first table, and here are {', '.join(alike)}"
-            raise InputError("--drop", problem, "name those that go, or pass --keep-columns")
-        if not alike:
-            note(f"{name!r}, left out of the first table, is not here: see that it has no new name")
-
-
-def _leave_out(
-    opened: Any, schema: Any, drop: Sequence[str], keep: Sequence[str], row_id: str | None
-) -> None:
-    """Settle the columns that a later table is released without.
-
-    They are those that the first one was, and those of ``drop``; or all but those of ``keep``.
-    """
-    weights = [] if schema.weights is None else [schema.weights]
-    used = [*schema.key, *schema.sensitive, *weights]
-    how: dict[str, Any] = {"key": schema.key, "used": used, "row_id": row_id}
-    if keep:
-        leave_out(opened, drop or None, keep, **how)
-        return
-    recorded = {rule: schema.reading.get(rule) for rule in ("drop", "keep")}
-    there = {k: of and [n for n in of if n in opened.header] for k, of in recorded.items()}
-    _refuse_other_spelling(recorded["drop"] or [], drop, opened.header, schema.key)
-    leave_out(opened, there["drop"], there["keep"], **how)
-    if drop:
-        leave_out(opened, [*opened.dropped, *drop], None, **how)
 
 
 # ---- everything that may be asked for ----------------------------------------------------

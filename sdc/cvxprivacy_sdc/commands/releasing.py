@@ -1,10 +1,15 @@
-"""The way of a table through ``release``: counted, solved for, drawn, written, reported."""
+"""The way of a table through ``release``: counted, solved for, drawn, written, reported.
+
+Each stage is a function of what those before it found; nothing is written before the last.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -14,6 +19,8 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.model.information import nat
 from cvxprivacy.release.draws import Draws
 from cvxprivacy.tables.labels import written
+from cvxprivacy_sdc.commands.attack import copied_disclosure
+from cvxprivacy_sdc.commands.sequel import Earlier, Repeated, averaged, of_new_records
 from cvxprivacy_sdc.copied.order import OrderTest
 from cvxprivacy_sdc.dossier import report_outputs, report_targets
 from cvxprivacy_sdc.dossier.provenance import Asked, Kept
@@ -32,7 +39,6 @@ from cvxprivacy_sdc.releases.check import as_typed, asked
 from cvxprivacy_sdc.releases.drawn_table import DrawnTable
 from cvxprivacy_sdc.releases.released_law import law_of
 from cvxprivacy_sdc.releases.table_design import solved_law
-from cvxprivacy_sdc.statements import options as shared
 from cvxprivacy_sdc.statements.columns import (
     column_of,
     copied_columns,
@@ -54,27 +60,25 @@ from cvxprivacy_sdc.statements.statement import (
 )
 
 if TYPE_CHECKING:
+    from cvxprivacy.criteria import Criterion
     from cvxprivacy.formulations.channel import ChannelProblem
     from cvxprivacy.model.discrete import DiscreteSource
     from cvxprivacy.release.channel import Channel
     from cvxprivacy.results.solution import Solution
-    from cvxprivacy_sdc.copied.combined import Combined
+    from cvxprivacy.tables.schema import TableSchema
+    from cvxprivacy_sdc.copied.joint_disclosure import JointDisclosure
     from cvxprivacy_sdc.copied.untouched import Leak
     from cvxprivacy_sdc.releases.check import Check
     from cvxprivacy_sdc.releases.released_law import ReleasedLaw
     from cvxprivacy_sdc.risk.population import Halves, PopulationRisk
 
-__all__ = ["Releasing", "halves_of", "released_output"]
+__all__ = ["halves_of", "release_table", "released_output"]
 
 _WITHOUT_HOLDOUT = (
     ("weights", "--weights, records are no independent draws of one law", "leave out either"),
     ("encoder", "--encoder wx, the randomisation sees W", "use --encoder x, or hold nothing out"),
     ("cells", "--cells, which looks at W of all records", "paste the options that --cells prints"),
-    (
-        "problem_out",
-        "--problem-out, whose file cannot say which records are held out",
-        "leave out either",
-    ),
+    ("problem_out", "--problem-out, which cannot say who is held out", "leave out either"),
 )
 _BALANCED = (
     "drawn together: every count is its expectation rounded up or down{}; who knows all other "
@@ -82,309 +86,308 @@ _BALANCED = (
 )
 
 
-class Releasing:
-    """A release on its way; every stage needs the one before, and nothing is written until last.
+@dataclass(frozen=True)
+class Counted:
+    """A table that was read and counted, and the problem that its options state."""
 
-    Attributes
-    ----------
-    targets : dict of str to str
-        The files that are wanted, by their options.
-    data : dict
-        The problem as it was typed, with the keys of a problem file.
-    document, text
-        What is reported, as JSON holds it and in words.
-    """
+    opened: Any
+    row_id: str | None
+    data: dict[str, Any]  # the problem as it was typed, with the keys of a problem file
+    frame: Any
+    source: DiscreteSource
+    schema: TableSchema
+    recoding: dict[str, Any]
+    order: OrderTest
+    split: dict[str, Any] | None  # what tells which records are held out
+    halves: Halves | None
+    problem: ChannelProblem
+    stated: str  # the problem file
+    of_table: list[Criterion]  # those that no law satisfies
+    ensure: str  # what is to satisfy the criteria: "law" or "table"
 
-    drawn: DrawnTable | None = None
 
-    def __init__(
-        self,
-        table: str,
-        reading: Mapping[str, Any],
-        seed: int,
-        row_id: str | None,
-        options: Mapping[str, Any],
-    ) -> None:
-        self.table, self.reading, self.options = table, reading, options
-        self.seed, self.row_id = seed, row_id
-        self.targets = {name: options[name] for name in ("out", "certificate", "channel")}
-        self.targets["problem-out"] = options["problem_out"]
-        self.reports = report_targets(options["report"])
-        self.targets |= self._beside()
-        self.targets |= self.reports
-        inputs = [*mapping_files(options["recoding"]), *options["after"], *options["after_channel"]]
-        shuffled = options["shuffle"]
-        if shuffled and self.targets["out"] is None:
-            raise InputError("--shuffle", "no table is drawn", "pass --out, the released table")
-        refuse_unwritable(self.targets, table, *inputs, shuffled=shuffled)
-        self.house = House.of(self.targets, table, always=shuffled)
-        _refuse_with_holdout(options)
-        if options["ensure"] == "table" and self.targets["out"] is None:
-            raise InputError("--ensure", "no table is drawn", "pass --out, the released table")
+@dataclass(frozen=True)
+class Released:
+    """What is released: by which channel, of which law, and what was drawn."""
 
-    @property
-    def ensure(self) -> str:
-        """What is to satisfy the criteria: the table, unless the law was typed or nothing asked.
+    solution: Solution
+    seconds: float
+    population: PopulationRisk | None
+    repeated: Repeated | None
+    drawn: DrawnTable | None
+    drawing: Any  # the channel, or the sequel, that draws the table
+    channel: Channel  # the one that is kept, its groups merged if any were
+    law: ReleasedLaw
+    checks: list[Check]
+    leaks: list[Leak]
+    together: JointDisclosure | None
 
-        Of records held out the law alone: mending would look at them, too.
-        """
-        typed: str | None = self.options["ensure"]
-        asked_for = self.data["criteria"] and self.options["holdout"] is None
-        return typed or ("table" if asked_for else "law")
 
-    def _beside(self) -> dict[str, str]:
-        """Return the paths of further files."""
-        return {}
+def release_table(table: str, options: Mapping[str, Any]) -> tuple[dict[str, Any], str, int]:
+    """Release a table and write its files; return the report, its text and the exit code."""
+    earlier = None
+    if options["after"] or options["after_channel"]:
+        earlier = Earlier.of(options, options["row_id"])
+    reports = report_targets(options["report"])
+    targets = {name: options[name] for name in ("out", "certificate", "channel")}
+    targets["problem-out"] = options["problem_out"]
+    of_new = {} if earlier is None else of_new_records(targets)
+    targets |= of_new | reports
+    _refuse(table, options, targets)
+    house = House.of(targets, table, always=options["shuffle"])
+    counted = count(table, options, house, earlier)
+    released = _released(options, counted, earlier)
+    drawn, repeated, solution = released.drawn, released.repeated, released.solution
+    if repeated is not None and not repeated.matching.apart:  # nobody is new
+        targets = {name: path for name, path in targets.items() if name not in of_new}
+    kept = Kept([
+        released_output(
+            counted.opened, released.drawing, targets["out"], counted.schema.columns,
+            options["seed"], counted.row_id, options["draw"], frame=counted.frame,
+            places=None if drawn is None else drawn.places,
+        ),
+        Output("certificate", targets["certificate"], solution.certificate.write, private=True),
+        Output("channel", targets["channel"], released.channel.write, private=True),
+        Output("problem-out", targets["problem-out"], lambda file: file.write(counted.stated)),
+        *([] if repeated is None else repeated.outputs(targets, table, options["reading"])),
+    ])  # fmt: skip
+    house.entries |= {} if counted.split is None else {"split": counted.split}
+    if drawn is not None and drawn.merging is not None:
+        house.entries["merged"] = [
+            {"from": written(old, lenient=True), "to": written(new, lenient=True),
+             "records": records} for old, new, records in drawn.merging.moves
+        ]  # fmt: skip
 
-    def count(self) -> None:
-        """Read and count the table, and state the problem."""
-        options = self.options
-        self.opened = note_reading(open_table(self.table, self.reading, out=self.targets["out"]))
-        if self.row_id is not None:
-            self.row_id = column_of(self.row_id, self.opened.header, "--row-id")
-        self.data, choice = problem_data(options, self.opened.header), None
-        counting = self.data["source"]
-        roles = [n for role in role_columns(counting).values() for n in role]
-        leave_out(
-            self.opened, options["drop"] or None, options["keep_columns"] or None,
-            key=counting["key"], used=roles, row_id=self.row_id,
+    @cache
+    def document() -> dict[str, Any]:
+        results = kept.results.get("out", {})
+        facts = report(
+            table, counted.source, solution, results, targets, released.law,
+            getattr(counted.problem, "leakage", None), dropped=counted.opened.dropped,
         )  # fmt: skip
-        self.opened.refuse_unwritable()
-        if options["cells"] is not None:
-            self.data["source"], choice = chosen(self.opened, self.data["source"], options["cells"])
-        with progress(self.opened.size, f"reading {Path(self.table).name}") as read:
-            self.frame, self.source = source_of(
-                self.opened,
-                all_columns=options["untouched"],
-                also=self.row_id,
-                progress=read,
-                **self.data["source"],
-            )
-        schema = self.source.schema
-        assert schema is not None
-        self.schema, self.recoding = schema, recoded(self.data["source"], schema, choice)
-        if options["shuffle"]:
-            release_shuffled(self.opened, self.house, self.seed)
-        self.order = OrderTest.of(
-            self.frame, schema, dropped=self.opened.dropped, shuffled=options["shuffle"],
-            unseen=() if options["untouched"] else copied_columns(self.opened, schema),
-        )  # fmt: skip
-        self.split = None if options["holdout"] is None else _split(options["holdout"], self.seed)
-        self.halves = None if self.split is None else halves_of(self.source, self.split)
-        design = self.source if self.halves is None else self.halves.design
-        self.problem, self.stated = problem_of(self.data, design), ""
-        self.of_table = of_table(self.data)
-        drawn = self.ensure == "law" and self.targets["out"] is not None
-        if self.of_table and (drawn or options["after"]):
-            stated = f"{self.of_table[0]!r} is of a table, and no law keeps it"
-            remedy = "pass --ensure table without --after, or ask the law for RecordEntropy"
-            raise InputError("--criterion", stated, remedy)
-        if (path := self.targets["problem-out"]) is not None:
-            rules = law_criteria(self.data, design)
-            self.stated = problem_text(path, self.data, self.table, self.reading, rules)
+        return _completed(facts, options, counted, released)
 
-    def solve(self) -> None:
-        """Find the optimal channel, and bound what it tells in the population."""
-        options, started = self.options, time.monotonic()
-        with too_many(self.source), steps() as on_step:
-            self.solution = solved_law(
-                self.problem,
-                ensure=self.ensure,
-                accuracy=options["accuracy"],
-                time_limit=options["time_limit"],
-                progress=on_step,
-            )
-        self.seconds = time.monotonic() - started
-        self.population = _measured_of(self.halves, self.problem, self.solution, options, self.seed)
-
-    def draw(self) -> None:
-        """Draw the table, hold it against what was asked, and mend it if that is wanted."""
-        if self.targets["out"] is not None:
-            together = self.options["draw"] == "balanced" or self.ensure == "table"
-            more = (self.schema.weights, self.row_id)
-            names = dict.fromkeys([*self.schema.columns, *(n for n in more if n is not None)])
-            frame = in_memory(self.frame, names) if together else self.frame
-            limit = self.options["time_limit"]
-            self.drawn = DrawnTable.of(
-                self.problem, self.solution, frame, seed=self.seed, row_id=self.row_id,
-                source=self.source, ensure=self.ensure, draw=self.options["draw"],
-                of_table=self.of_table, time_limit=limit and max(limit - self.seconds, 0.0),
-            )  # fmt: skip
-
-    def write(self) -> None:
-        """Write every file that is wanted, together or not at all."""
-        options = self.options
-        certificate = self.solution.certificate
-        drawing, law = self._channels
-        self.copied = self._copied(law) if self.options["untouched"] else None
-        table = (self.opened, drawing, self.targets["out"], self.schema.columns)
-        files = [
-            released_output(*table, self.seed, self.row_id, options["draw"]),
-            Output("certificate", self.targets["certificate"], certificate.write, private=True),
-            Output("channel", self.targets["channel"], self.channel.write, private=True),
-            Output("problem-out", self.targets["problem-out"], lambda f: f.write(self.stated)),
-            *self._outputs(),
-        ]
-        self.kept = Kept(files)
-        self.house.entries |= {} if self.split is None else {"split": self.split}
-        if self.drawn is not None and self.drawn.merging is not None:
-            self.house.entries["merged"] = [
-                {"from": written(old, lenient=True), "to": written(new, lenient=True),
-                 "records": records} for old, new, records in self.drawn.merging.moves
-            ]  # fmt: skip
-        write_all([*self.kept.outputs, *report_outputs(self.reports, self._facts)], self.house)
-
-    @property
-    def channel(self) -> Channel:
-        """The solution's, with the groups merged that were: of the same seed the same table."""
-        channel = self.solution.channel if self.drawn is None else self.drawn.channel
-        assert channel is not None
-        return channel
-
-    @property
-    def _channels(self) -> tuple[Any, Channel]:
-        """What draws the table, and the law of what it draws, p(x̂ | x)."""
-        return self.channel, self.channel
-
-    def _outputs(self) -> list[Output]:
-        """Return further files."""
-        return []
-
-    def _facts(self) -> dict[str, Any]:
-        """Return what a report says, once the files that it speaks of are written."""
+    def facts() -> dict[str, Any]:
         from cvxprivacy_sdc.dossier.facts import release_facts
 
-        command = click.get_current_context().command
-        typed = Asked(arguments(), command, self.table, self.opened, self.house)
-        alone = not self.options["after"] and self.options["draw"] == "independent"
+        command, problem = click.get_current_context().command, counted.problem
+        alone = not options["after"] and options["draw"] == "independent"
         with steps() as on_step:
             return release_facts(
-                typed, self.data, self.problem, self.source, self.solution, self.document,
-                self.checks, self.kept, self.seconds, on_step,
-                self.order,
-                criteria=list(as_typed(self.problem._criteria(), self.of_table).values()),
-                channel=self.channel if alone else None,
+                Asked(arguments(), command, table, counted.opened, house), counted.data, problem,
+                counted.source, solution, document(), released.checks, kept, released.seconds,
+                on_step, counted.order, counted.frame,
+                criteria=list(as_typed(problem._criteria(), counted.of_table).values()),
+                channel=released.channel if alone else None,
             )  # fmt: skip
 
-    @cached_property
-    def law(self) -> ReleasedLaw:
-        """The law of what is released of all records."""
-        if self.drawn is not None:
-            return self.drawn.law
-        return law_of(self.problem, self.solution, self.source)
+    write_all([*kept.outputs, *report_outputs(reports, facts)], house)
+    lines = [report_text(document(), counted.source, solution)]
+    lines += [] if released.population is None else [str(released.population)]
+    text = "\n".join([*recoded_text(counted.recoding), *lines])
+    if repeated is not None:
+        text = repeated.text(table, document()["sequel"], text)
+    return document(), text, _code(options, released)
 
-    @cached_property
-    def checks(self) -> list[Check]:
-        """How what is released stands with what was asked."""
-        if self.drawn is not None:
-            return self.drawn.checks
-        return asked(self.problem, self.solution, self.law)  # of the law what relaxes the others
 
-    @cached_property
-    def document(self) -> dict[str, Any]:
-        """What is reported, of what was written."""
-        counts = self.kept.results.get("out", {})
-        facts = report(
-            self.table, self.source, self.solution, counts, self.targets, self.law,
-            getattr(self.problem, "leakage", None), dropped=self.opened.dropped,
+# ---- the stages --------------------------------------------------------------------------
+
+
+def _refuse(table: str, options: Mapping[str, Any], targets: Mapping[str, str | None]) -> None:
+    """Refuse, before any work, options and files that do not go together."""
+    inputs = [*mapping_files(options["recoding"]), *options["after"], *options["after_channel"]]
+    for name, typed in (("shuffle", options["shuffle"]), ("ensure", options["ensure"] == "table")):
+        if typed and targets["out"] is None:
+            raise InputError(f"--{name}", "no table is drawn", "pass --out, the released table")
+    refuse_unwritable(targets, table, *inputs, shuffled=options["shuffle"])
+    _refuse_with_holdout(options)
+    if options["attack"] and not options["untouched"]:
+        raise InputError("--attack", "with --no-untouched", "leave out either")
+
+
+def count(table: str, options: Mapping[str, Any], house: House, earlier: Earlier | None) -> Counted:
+    """Read and count the table, and state the problem."""
+    reading, row_id, seed = (options[name] for name in ("reading", "row_id", "seed"))
+    opened = note_reading(open_table(table, reading, out=options["out"]))
+    if row_id is not None:
+        row_id = column_of(row_id, opened.header, "--row-id")
+    data, choice = problem_data(options, opened.header), None
+    counting = data["source"]
+    roles = [name for names in role_columns(counting).values() for name in names]
+    leave_out(
+        opened, options["drop"] or None, options["keep_columns"] or None,
+        key=counting["key"], used=roles, row_id=row_id,
+    )  # fmt: skip
+    opened.refuse_unwritable()
+    if options["cells"] is not None:
+        data["source"], choice = chosen(opened, counting, options["cells"])
+    house.follow(opened)
+    opened.replaced = counting["key"]
+    with progress(opened.size, f"reading {Path(table).name}") as read:
+        frame, source = source_of(
+            opened, all_columns=options["untouched"], also=row_id, progress=read, **data["source"]
+        )
+    schema = source.schema
+    assert schema is not None
+    recoding = recoded(data["source"], schema, choice)
+    if options["shuffle"]:
+        release_shuffled(opened, house, seed)
+    order = OrderTest.of(
+        frame, schema, dropped=opened.dropped, shuffled=options["shuffle"],
+        unseen=() if options["untouched"] else copied_columns(opened, schema),
+    )  # fmt: skip
+    split = None if options["holdout"] is None else _split(options["holdout"], seed)
+    halves = None if split is None else halves_of(source, split)
+    design = source if halves is None else halves.design
+    with nullcontext() if earlier is None else earlier.named(schema, frame, str(row_id)):
+        problem = problem_of(data, design)
+    rules = of_table(data)
+    # of records held out the law alone: mending would look at them, too
+    asked_for = data["criteria"] and options["holdout"] is None
+    ensure = options["ensure"] or ("table" if asked_for else "law")
+    drawn = ensure == "law" and options["out"] is not None
+    if rules and (drawn or options["after"]):
+        remedy = "pass --ensure table without --after, or ask the law for RecordEntropy"
+        wrong = f"{rules[0]!r} is of a table, and no law keeps it"
+        raise InputError("--criterion", wrong, remedy)
+    stated = ""
+    if (path := options["problem_out"]) is not None:
+        stated = problem_text(path, data, table, reading, law_criteria(data, design))
+    return Counted(
+        opened, row_id, data, frame, source, schema, recoding, order, split, halves, problem,
+        stated, rules, ensure,
+    )  # fmt: skip
+
+
+def _released(options: Mapping[str, Any], counted: Counted, earlier: Earlier | None) -> Released:
+    """Find the optimal channel, draw the table, hold it against what was asked, and mend it."""
+    source, schema, problem = counted.source, counted.schema, counted.problem
+    frame, row_id, seed = counted.frame, str(counted.row_id), options["seed"]
+    if earlier is not None:
+        apart = {name: value for name, value in counted.data.items() if name != "after"}
+        tables = earlier.read(schema, frame, row_id)
+        of_new = problem_of(apart, source)
+    started = time.monotonic()
+    how = {name: options[name] for name in ("accuracy", "time_limit")}
+    with too_many(source), steps() as on_step:
+        solution = solved_law(problem, ensure=counted.ensure, progress=on_step, **how)
+    seconds = time.monotonic() - started
+    population = _measured_of(counted.halves, problem, solution, seed)
+    repeated, drawn = None, None
+    if earlier is not None:
+        stated = earlier, tables, of_new, apart
+        repeated = Repeated.of(*stated, solution, frame, row_id, **how)
+    elif options["out"] is not None:
+        if options["draw"] == "balanced" or counted.ensure == "table":
+            more = [name for name in (schema.weights, counted.row_id) if name is not None]
+            frame = in_memory(frame, dict.fromkeys([*schema.columns, *more]))
+        limit = options["time_limit"]
+        drawn = DrawnTable.of(
+            problem, solution, frame, seed=seed, row_id=counted.row_id, source=source,
+            ensure=counted.ensure, draw=options["draw"], of_table=counted.of_table,
+            time_limit=limit and max(limit - seconds, 0.0),
         )  # fmt: skip
-        facts = with_checks(facts, self.checks, self.solution, self.source, self.drawn)
-        stated = ("encoder", "distortion", "budget", "criteria")  # for who counts again
-        typed = {name: self.data[name] for name in stated if name in self.data}
-        facts["asked"] = {"coding": self.schema.to_dict(), **typed}
-        if self.recoding:
-            facts["recoding"] = self.recoding
-        if "bias" in self.recoding:
-            chance, unit = self.recoding["bias"]["after"], nat(facts["units"]) / nat("bits")
-            facts["risk_before_bias"] = chance if chance is None else chance * unit
-        of_law = self.problem.criteria
-        facts["notes"] = [*facts["notes"], *(relaxed(rule, of_law) for rule in self.of_table)]
-        if self.drawn is not None and self.options["draw"] == "balanced":
-            words = _BALANCED.format(
-                "" if self.drawn.merging is None else ", before groups are merged"
-            )
-            facts["draw"], facts["notes"] = "balanced", [*facts["notes"], words]
-        facts = self._completed(with_copied(facts, self.source, self.copied))
-        facts["order"] = self.order.document()
-        more = [
-            *self.order.lines,
-            *remarks_on_dropped(self.opened, self.schema, self.row_id),
-            *notes(),
-        ]
-        facts["notes"] = list(dict.fromkeys([*facts["notes"], *more]))
-        return _population_facts(facts, self.population)
-
-    def _completed(self, facts: dict[str, Any]) -> dict[str, Any]:
-        """Return a report with what there is besides."""
-        return facts
-
-    @property
-    def text(self) -> str:
-        """What is reported, in words."""
-        lines = recoded_text(self.recoding)
-        lines.append(report_text(self.document, self.source, self.solution))
-        if self.population is not None:
-            lines.append(str(self.population))
-        return "\n".join(lines)
-
-    @property
-    def code(self) -> int:
-        """The exit code: a table that breaks a criterion is told by it, unless that was asked."""
-        accepted = self.options["ensure"] is not None  # what the table breaks, not the law
-        refused = (
-            c for c in self.checks
-            if c.refuses and not (accepted and c.breaks and c.law_holds is not False)
+    channel = solution.channel if drawn is None else drawn.channel
+    assert channel is not None
+    drawing: Any = channel
+    of_all = channel  # the law of what is drawn, p(x̂ | x)
+    if drawn is not None:
+        law, checks = drawn.law, drawn.checks
+    elif repeated is not None:
+        law, drawing = repeated.law(problem), repeated.sequel
+        of_all = averaged(repeated.sequel, repeated.matching)
+    else:
+        law = law_of(problem, solution, source)
+    if drawn is None:  # of the law what relaxes the others
+        checks = asked(problem, solution, law)
+    leaks: list[Leak] = []
+    together = None
+    if options["untouched"]:
+        leaks, together = copied_disclosure(
+            counted.frame, schema, counted.opened.dropped, units=options["units"], channel=of_all,
+            together=options["attack"],
         )  # fmt: skip
-        broken = self.drawn is not None and any(refused)
-        return CODES["broken"] if broken else CODES[self.solution.status]
-
-    def _copied(self, channel: Channel) -> tuple[list[Leak], Combined]:
-        """Return what copied columns tell, of W and of the key: each by itself, and together."""
-        from cvxprivacy_sdc.copied.combined import Combined
-        from cvxprivacy_sdc.copied.sample import Sample
-        from cvxprivacy_sdc.copied.untouched import surveyed
-
-        sample = Sample.of(self.frame, self.schema)
-        copied = [sample.column(n) for n in sample.copied if n not in self.opened.dropped]
-        with progress(len(copied), "other columns") as counted:
-            leaks = surveyed(sample, copied, units=self.options["units"], progress=counted)
-        with progress(1 + len(self.schema.key), "other columns, together") as judged:
-            learn = bool(self.reports)  # a board is told, who waits at a terminal is not kept
-            how: dict[str, Any] = {"learn": learn, "progress": judged}
-            how["hidden"] = self.opened.dropped
-            return leaks, Combined.of(sample, copied, leaks, channel, **how)
+    return Released(
+        solution, seconds, population, repeated, drawn, drawing, channel, law, checks, leaks,
+        together,
+    )  # fmt: skip
 
 
 def released_output(
     opened: Any, channel: Any, out: str | None, used: Sequence[str], seed: int,
-    row_id: str | None, draw: str,
+    row_id: str | None, draw: str, **drawn: Any,
 ) -> Output:  # fmt: skip
-    """Return the released table, which is drawn as it is written."""
+    """Return the released table, which is drawn as it is written, unless it is ``drawn``."""
 
     def write(file: IO[bytes]) -> dict[str, Any]:
         with progress(opened.size, f"writing {Path(out or '').name}") as written:
-            return opened.release(channel, file, used, seed, row_id, draw, written)
+            return opened.release(channel, file, used, seed, row_id, draw, written, **drawn)
 
     return Output("out", out, write, binary=True)
+
+
+# ---- what is reported --------------------------------------------------------------------
+
+
+def _completed(
+    facts: dict[str, Any], options: Mapping[str, Any], counted: Counted, released: Released
+) -> dict[str, Any]:
+    """Return what is reported of any release with what is of this one."""
+    problem, solution, source = counted.problem, released.solution, counted.source
+    drawn, opened, data = released.drawn, counted.opened, counted.data
+    facts = with_checks(facts, released.checks, solution, source, drawn)
+    stated = ("encoder", "distortion", "budget", "criteria")  # for who counts again
+    of_data = {name: data[name] for name in stated if name in data}
+    facts["asked"] = {"coding": counted.schema.to_dict(), **of_data}
+    if counted.recoding:
+        facts["recoding"] = counted.recoding
+    if "bias" in counted.recoding:
+        chance, unit = counted.recoding["bias"]["after"], nat(facts["units"]) / nat("bits")
+        facts["risk_before_bias"] = chance if chance is None else chance * unit
+    of_law = problem.criteria
+    facts["notes"] = [*facts["notes"], *(relaxed(rule, of_law) for rule in counted.of_table)]
+    if drawn is not None and options["draw"] == "balanced":
+        words = _BALANCED.format("" if drawn.merging is None else ", before groups are merged")
+        facts["draw"], facts["notes"] = "balanced", [*facts["notes"], words]
+    facts = with_copied(facts, source, released.leaks, released.together)
+    if released.repeated is not None:
+        facts["sequel"] = released.repeated.document(options["units"])
+        facts["notes"] = [*facts["notes"], *facts["sequel"]["statements"]]
+    facts["order"] = counted.order.document()
+    more = [
+        *counted.order.lines,
+        *remarks_on_dropped(opened, counted.schema, counted.row_id),
+        *notes(),
+    ]
+    facts["notes"] = list(dict.fromkeys([*facts["notes"], *more]))
+    return _population_facts(facts, released.population)
+
+
+def _code(options: Mapping[str, Any], released: Released) -> int:
+    """Return the exit code: a table that breaks a criterion has one, unless that was accepted."""
+    accepted = options["ensure"] is not None  # what the table breaks, not the law
+    refused = (
+        c for c in released.checks
+        if c.refuses and not (accepted and c.breaks and c.law_holds is not False)
+    )  # fmt: skip
+    if released.drawn is not None and any(refused):
+        return CODES["broken"]
+    repeated, code = released.repeated, CODES[released.solution.status]
+    apart = repeated is not None and repeated.matching.apart
+    return code or (CODES[repeated.alone.status] if apart and repeated is not None else 0)
 
 
 # ---- records held out, which bound the population's risk ---------------------------------
 
 
 def _refuse_with_holdout(options: Mapping[str, Any]) -> None:
-    """Refuse what does not go together with ``--holdout``, or does not go without it."""
-    share, level = options["holdout"], options["confidence"]
-    if level is not None and share is None:
-        raise InputError("--confidence", "without --holdout", "pass both, or neither", value=level)
+    """Refuse what does not go together with ``--holdout``."""
+    share = options["holdout"]
     if share is None:
         return
     if not 0 < share < 1:
         remedy = "pass a share of the records, such as 0.5"
         raise InputError("--holdout", f"{share:g}", remedy, value=share)
-    if level is not None and not 0 < level < 1:
-        raise InputError(
-            "--confidence", f"{level:g}", "pass a probability such as 0.95", value=level
-        )
     for name, problem, remedy in _WITHOUT_HOLDOUT:
         if options[name] != ("x" if name == "encoder" else None):
             raise InputError("--holdout", f"with {problem}", remedy)
@@ -420,7 +423,6 @@ def _measured_of(
     halves: Halves | None,
     problem: ChannelProblem,
     solution: Solution,
-    options: Mapping[str, Any],
     seed: int,
 ) -> PopulationRisk | None:
     """Return what the records held out say, if any are."""
@@ -428,10 +430,8 @@ def _measured_of(
         return None
     from cvxprivacy_sdc.risk.population import measured
 
-    level = options["confidence"]
-    level = shared.LEVEL if level is None else level
     chance = Draws(seed).generator("holdout measured")  # its figures are published
-    return measured(halves, problem, solution, level=level, seed=chance)
+    return measured(halves, problem, solution, seed=chance)
 
 
 def _population_facts(document: dict[str, Any], risk: PopulationRisk | None) -> dict[str, Any]:

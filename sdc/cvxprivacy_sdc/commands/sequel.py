@@ -27,21 +27,20 @@ from cvxprivacy.release.channel import Channel, MergedChannel
 from cvxprivacy.tables.labels import printable
 from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.text import aligned, cells, plain
-from cvxprivacy_sdc.commands.releasing import Releasing
 from cvxprivacy_sdc.dossier.tables import released_table
 from cvxprivacy_sdc.formats.house import ENDING, manifest
 from cvxprivacy_sdc.releases.released_law import ReleasedLaw
 from cvxprivacy_sdc.releases.sequel import Matching, Sequel, earlier_letters, in_one, names_of
 from cvxprivacy_sdc.statements.columns import refuse_unknown
-from cvxprivacy_sdc.statements.exits import CODES
 from cvxprivacy_sdc.statements.outputs import Output, steps
-from cvxprivacy_sdc.statements.statement import law_criteria, problem_of, problem_text
+from cvxprivacy_sdc.statements.statement import law_criteria, problem_text
 from cvxprivacy_verifier.wording import many
 
 if TYPE_CHECKING:
+    from cvxprivacy.formulations.channel import ChannelProblem
     from cvxprivacy.results.solution import Solution
 
-__all__ = ["SequelReleasing"]
+__all__ = ["Earlier", "Repeated", "averaged", "of_new_records"]
 
 NEW = "new records"
 MOST = 20  # values, and records of each, that an error lists
@@ -58,84 +57,54 @@ _MENDED = (
 )
 
 
-class SequelReleasing(Releasing):
-    """A release after others: its problem is of all together, a second one of new records."""
+@dataclass(frozen=True)
+class Earlier:
+    """Earlier releases of the same records: the tables, and the channels that drew them."""
 
-    def __init__(
-        self, table: str, reading: Any, seed: int, row_id: str | None, options: Any
-    ) -> None:
+    tables: Sequence[str]  # their paths
+    paths: Sequence[str]  # of the channels
+    channels: list[Channel]
+    bound: bool  # whether private manifests say that these channels drew these tables
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any], row_id: str | None) -> Earlier:
+        """Read the channels, and refuse what does not go together with earlier releases."""
         _refuse(options, row_id)
-        super().__init__(table, reading, seed, row_id, options)
-
-    def _beside(self) -> dict[str, str]:
-        paths = {name: self.targets[name] for name in _ALONE}
-        return {f"{name}, {NEW}": _beside(path) for name, path in paths.items() if path}
-
-    def count(self) -> None:
-        """Read and count the tables, and state both problems."""
-        pairs = list(zip(self.options["after"], self.options["after_channel"], strict=True))
-        self.after = [_channel(path) for _, path in pairs]
-        self.bound = [_bound(table, path) for table, path in pairs]
-        with self._named_options():
-            super().count()
-        for (_, path), channel in zip(pairs, self.after, strict=True):
-            _refuse_other_groups(path, channel, self.schema)
-        self.apart = {name: value for name, value in self.data.items() if name != "after"}
-        self.alone_problem = problem_of(self.apart, self.source)
-        self.tables = [
-            self._released(table, channel)
-            for (table, _), channel in zip(pairs, self.after, strict=True)
-        ]
-        self._match()
-
-    def _match(self) -> None:
-        """Refuse tables that share no record, before anything is solved for."""
-        key, row_id = self.schema.key, str(self.row_id)
-        with self._named_options():
-            letters = earlier_letters(self.tables, self.after, key, row_id)
-        names = names_of(self.schema.counted_records(self.frame), row_id, "row_id")
-        if not any(all(name in table for table in letters) for name in names):
-            problem = f"no record is in {cells(self.options['after'])}, too"
-            remedy = f"name the column that identifies a record in all; {row_id!r} does not"
-            raise InputError("--row-id", problem, remedy, value=row_id)
-
-    def _released(self, path: str, channel: Channel) -> Any:
-        """Return the columns of an earlier table that are needed."""
-        assert channel.schema is not None
-        assert self.row_id is not None
-        opened = released_table(Path(path), channel.schema)
-        names = [self.row_id, *channel.schema.key]
-        refuse_unknown(f"--after {path}", names, opened.header)
-        return in_one(opened.frame(names))  # it is looked at twice
+        tables, paths = options["after"], options["after_channel"]
+        channels = [_channel(path) for path in paths]
+        bound = [_bound(table, path) for table, path in zip(tables, paths, strict=True)]
+        return cls(tables, paths, channels, all(bound))
 
     @contextmanager
-    def _named_options(self) -> Iterator[None]:
+    def named(self, schema: TableSchema, frame: Any, row_id: str) -> Iterator[None]:
         """Say of errors which option, and which of its files, they are about."""
         try:
             yield
         except InputError as error:
             name, _bracket, place = error.argument.partition("[")
-            option = {"after": "after_channel", "released": "after"}.get(name)
-            if option is None:
+            if name not in ("after", "released"):
                 raise
-            i = int(place.rstrip("]") or 0) if name == "released" else int(error.where or 0)
-            path, problem, remedy = self.options[option][i], error.problem, error.remedy
-            if name == "released" and error.where is not None:
+            of_table = name == "released"
+            i = int(place.rstrip("]") or 0) if of_table else int(error.where or 0)
+            path = (self.tables if of_table else self.paths)[i]
+            problem, remedy = error.problem, error.remedy
+            if of_table and error.where is not None:
                 path += f", record {int(error.where) + 1:,}"
-            if name == "after" and isinstance(error, UnknownValueError):
-                problem, remedy = self._strangers(i)
-            argument = f"--{option.replace('_', '-')} {path}"
+            if not of_table and isinstance(error, UnknownValueError):
+                problem, remedy = self._strangers(i, schema, frame, row_id)
+            argument = f"--after {path}" if of_table else f"--after-channel {path}"
             raise InputError(argument, problem, remedy, value=error.value) from None
 
-    def _strangers(self, place: int) -> tuple[str, str]:
+    def _strangers(
+        self, place: int, schema: TableSchema, frame: Any, row_id: str
+    ) -> tuple[str, str]:
         """Return which records have a value that an earlier table never had, and what to do."""
-        channel, path = self.after[place], self.options["after"][place]
-        table = in_one(self.schema.counted_records(self.frame))
-        groups = self.schema.input_columns(channel.encoder)
-        parts = [self.schema.letters(table, group) for group in groups]
+        channel, path = self.channels[place], self.tables[place]
+        table = in_one(schema.counted_records(frame))
+        parts = [schema.letters(table, group) for group in schema.input_columns(channel.encoder)]
         letters = parts[0] if len(parts) == 1 else list(zip(*parts, strict=True))
         names: dict[Any, list[str]] = {}
-        for letter, name in zip(letters, names_of(table, str(self.row_id), "row_id"), strict=True):
+        for letter, name in zip(letters, names_of(table, row_id, "row_id"), strict=True):
             if letter not in channel._rows:
                 names.setdefault(letter, []).append(name)
         count = sum(map(len, names.values()))
@@ -148,7 +117,7 @@ class SequelReleasing(Releasing):
         remedy = "use the key, --bins, --group, --level and --top of that release"
         if count == len(letters):
             return problem, remedy
-        earlier = set(names_of(self._released(path, channel), str(self.row_id), f"--after {path}"))
+        earlier = {*names_of(_released(path, channel, row_id), row_id, f"--after {path}")}
         out = sum(name in earlier for of_it in names.values() for name in of_it)
         if out < count:
             these = f"those that are not in {path}" if out else "these records"
@@ -159,89 +128,97 @@ class SequelReleasing(Releasing):
             remedy += "since, and nothing is proved of both releases together"
         return problem, remedy
 
-    def solve(self) -> None:
-        """Find the channel of what all tell together, and that of new records."""
-        super().solve()
-        options = self.options
+    def read(self, schema: TableSchema, frame: Any, row_id: str) -> list[Any]:
+        """Return the earlier tables; refuse other groups, and tables that share no record."""
+        for path, channel in zip(self.paths, self.channels, strict=True):
+            _refuse_other_groups(path, channel, schema)
+        pairs = zip(self.tables, self.channels, strict=True)
+        tables = [_released(path, channel, row_id) for path, channel in pairs]
+        with self.named(schema, frame, row_id):
+            letters = earlier_letters(tables, self.channels, schema.key, row_id)
+        names = names_of(schema.counted_records(frame), row_id, "row_id")
+        if not any(all(name in table for table in letters) for name in names):
+            problem = f"no record is in {cells(self.tables)}, too"
+            remedy = f"name the column that identifies a record in all; {row_id!r} does not"
+            raise InputError("--row-id", problem, remedy, value=row_id)
+        return tables
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """A release after earlier ones: the channel of all together, and that of new records."""
+
+    earlier: Earlier
+    data: dict[str, Any]  # the problem of new records, with the keys of a problem file
+    source: DiscreteSource
+    solution: Solution  # of all releases together
+    alone: Solution  # of new records
+    sequel: Sequel
+    matching: Matching
+    fits: bool  # whether the earlier tables are such as their channels draw
+
+    @classmethod
+    def of(
+        cls, earlier: Earlier, tables: Sequence[Any], problem: Any, data: dict[str, Any],
+        solution: Solution, frame: Any, row_id: str, **how: Any,
+    ) -> Repeated:  # fmt: skip
+        """Solve the ``problem`` of new records, and match the records of all tables."""
         with steps() as on_step:
-            self.alone = self.alone_problem.solve(
-                accuracy=options["accuracy"], time_limit=options["time_limit"], progress=on_step
-            )
-        together, alone = self.solution.channel, self.alone.channel
-        assert together is not None
-        assert alone is not None
-        self.sequel = Sequel(
-            together, alone, after=self.after, released=self.tables, row_id=self.row_id
-        )
-        counted = self.schema.counted_records(self.frame)
-        self.matching, self.fits = self.sequel.matching(counted), self.sequel.fits(counted)
-        if not self.matching.apart:  # nobody goes through the second channel
-            self.targets = {k: v for k, v in self.targets.items() if k not in self._beside()}
+            alone = problem.solve(progress=on_step, **how)
+        assert solution.channel is not None
+        assert alone.channel is not None
+        channels = solution.channel, alone.channel
+        sequel = Sequel(*channels, after=earlier.channels, released=tables, row_id=row_id)
+        counted = sequel.schema.counted_records(frame)
+        matching, fits = sequel.matching(counted), sequel.fits(counted)
+        return cls(earlier, data, problem.source, solution, alone, sequel, matching, fits)
 
-    def draw(self) -> None:
-        """Leave the table to be drawn as it is written: nothing is merged in it."""
-
-    @property
-    def _channels(self) -> tuple[Any, Channel]:
-        return self.sequel, _averaged(self.sequel, self.matching)
-
-    def _outputs(self) -> list[Output]:
+    def outputs(
+        self, targets: Mapping[str, str | None], table: str, reading: Mapping[str, Any]
+    ) -> list[Output]:
+        """Return the files of new records."""
         assert self.alone.channel is not None
 
         def write_problem(file: Any) -> None:
-            path = str(self.targets[f"problem-out, {NEW}"])
-            rules = law_criteria(self.apart, self.source)
-            file.write(problem_text(path, self.apart, self.table, self.reading, rules))
+            path = str(targets[f"problem-out, {NEW}"])
+            rules = law_criteria(self.data, self.source)
+            file.write(problem_text(path, self.data, table, reading, rules))
 
         writers = (self.alone.certificate.write, self.alone.channel.write, write_problem)
         return [
             Output(f"{name}, {NEW}", path, writer, private=name != "problem-out")
             for name, writer in zip(_ALONE, writers, strict=True)
-            if (path := self.targets.get(f"{name}, {NEW}"))
+            if (path := targets.get(f"{name}, {NEW}"))
         ]
 
-    @cached_property
-    def law(self) -> ReleasedLaw:
-        """The law that the first proof is of."""
-        channel, release = self.solution.channel, self.problem.alphabet
+    def law(self, problem: ChannelProblem) -> ReleasedLaw:
+        """Return the law that the first proof is of."""
+        release, channel = problem.alphabet, self.solution.channel
         assert channel is not None
         stated = (channel, self.source, release.d, release.units, self.source, None)
         return _LawOfAll(*stated, self.solution, release)
 
-    @property
-    def code(self) -> int:
-        """The exit code, of the worse of both solutions."""
-        return super().code or (CODES[self.alone.status] if self.matching.apart else 0)
-
-    def _completed(self, facts: dict[str, Any]) -> dict[str, Any]:
-        """Return a report with what all releases tell, and of which records that is proved."""
-        names = [Path(path).name for path in self.options["after"]]
-        rows = _leaked(self.sequel, self.source, self.options["units"])
-        sequel = {
+    def document(self, units: str) -> dict[str, Any]:
+        """Return what all releases reveal, and of which records that is proved."""
+        names = [Path(path).name for path in self.earlier.tables]
+        ends = ("status", "lower", "upper")
+        return {
             "after": names,
-            "units": self.options["units"],
+            "units": units,
             **asdict(self.matching),
-            "told": rows,
-            "new_records": {
-                name: getattr(self.alone, name) for name in ("status", "lower", "upper")
-            },
-            "statements": _statements(self.matching, names, all(self.bound), self.fits),
+            "told": _leaked(self.sequel, self.source, units),
+            "new_records": {name: getattr(self.alone, name) for name in ends},
+            "statements": _statements(self.matching, names, self.earlier.bound, self.fits),
         }
-        return {**facts, "sequel": sequel, "notes": [*facts["notes"], *sequel["statements"]]}
 
-    @property
-    def text(self) -> str:
-        """What is reported, in words."""
-        sequel = self.document["sequel"]
-        rows = aligned([(f"  {row['name']}", row["words"]) for row in sequel["told"]])
-        lines = [
-            f"{self.table} after {cells(sequel['after'])}: {self.matching}",
-            "what they tell, of a record that is in all of them:",
-            *rows,
-            super().text,
-        ]
+    def text(self, table: str, facts: Mapping[str, Any], text: str) -> str:
+        """Return what is reported, in words: ``text`` is what is of any release."""
+        rows = aligned([(f"  {row['name']}", row["words"]) for row in facts["told"]])
         new = [f"of a record that is new: {self.alone}"] if self.matching.apart else []
-        return "\n".join([*lines, *new])
+        return "\n".join([
+            f"{table} after {cells(facts['after'])}: {self.matching}",
+            "what they tell, of a record that is in all of them:", *rows, text, *new,
+        ])  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -313,10 +290,22 @@ def _refuse(options: Mapping[str, Any], row_id: str | None) -> None:
             raise InputError("--after", problem, f"leave out --{name}")
 
 
-def _beside(path: str) -> str:
-    """Return the path of what new records have of their own."""
-    file = Path(path)
-    return str(file.with_name(f"{file.stem}.new{file.suffix}"))
+def of_new_records(targets: Mapping[str, str | None]) -> dict[str, str | None]:
+    """Return the files of their own that new records have, by their options."""
+    files = {name: Path(path) for name in _ALONE if (path := targets[name])}
+    return {
+        f"{name}, {NEW}": str(file.with_name(f"{file.stem}.new{file.suffix}"))
+        for name, file in files.items()
+    }
+
+
+def _released(path: str, channel: Channel, row_id: str) -> Any:
+    """Return the columns of an earlier table that are needed."""
+    assert channel.schema is not None
+    opened = released_table(Path(path), channel.schema)
+    names = [row_id, *channel.schema.key]
+    refuse_unknown(f"--after {path}", names, opened.header)
+    return in_one(opened.frame(names))  # it is looked at twice
 
 
 def _channel(path: str) -> Channel:
@@ -375,7 +364,7 @@ def _refuse_other_groups(path: str, channel: Channel, schema: TableSchema) -> No
 # ---- what is told ------------------------------------------------------------------------
 
 
-def _averaged(sequel: Sequel, matching: Matching) -> Channel:
+def averaged(sequel: Sequel, matching: Matching) -> Channel:
     """Return p(x̂ | x) of all records: the earlier letters summed out, and new ones with them."""
     together, alone = sequel.together, sequel.alone
     rows, masses = np.zeros((2, *alone.matrix.shape)), np.zeros(len(alone.inputs))

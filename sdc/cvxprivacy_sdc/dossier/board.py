@@ -207,13 +207,14 @@ def unmodified_columns(document: Mapping[str, Any]) -> Facts:
         {**{name: entry[name] for name in texts}, **{n: rounded(entry[n]) for n in numbers}}
         for entry in document["untouched"]
     ]
-    combined = document["combined"]
-    names = ("lines", "guesses", "proposals")
+    together = document["joint_disclosure"]
+    if together is not None:
+        together = {name: together[name] for name in ("lines", "proposals")}
     return {
         "unit": document["units"],
         "released": rounded(document["released_law"]["risk"]),
         "rows": rows,
-        "together": combined and {name: combined[name] for name in names},
+        "together": together,
     }
 
 
@@ -234,7 +235,10 @@ def cautions(
         "{}: edges of bands are values of single records, as was asked, and are published":
             cells((document.get("recoding") or {}).get("exact", [])),
         "what the columns that are copied tell was not measured: it comes on top":
-            document.get("combined") is None and bool(document["released"]),
+            document["released"] and document["order"]["unseen"],
+        "what the copied columns reveal together was not measured: `cvxprivacy attack`, or "
+        "`release --attack`, guesses from all of them":
+            document["joint_disclosure"] is None and len(document["untouched"]) > 1,
         "no criterion was asked of the size of groups: the smallest that is released holds {}":
             smallest and not asks_records and many(smallest, "record"),
         "{}: copied as it is; what is proved is of its intervals alone":

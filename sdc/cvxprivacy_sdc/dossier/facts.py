@@ -63,6 +63,7 @@ def release_facts(
     seconds: float,
     progress: Callable[[str], object] | None,
     order: OrderTest,
+    frame: Any,
     *,
     criteria: Sequence[Criterion] | None = None,
     channel: Channel | None = None,
@@ -87,6 +88,8 @@ def release_facts(
         Is told how far the curve is.
     order : OrderTest
         What the orders that are released tell.
+    frame : frame of any kind
+        The original, as it was counted.
     criteria : sequence of Criterion, optional
         As they were typed; by default the problem's.
     channel : Channel, optional
@@ -102,7 +105,7 @@ def release_facts(
     of_all = source is problem.source or sequel is not None
     assert schema is not None
     criteria = problem.criteria if criteria is None else criteria
-    drawn = Drawn.of(asked, source, criteria, kept, data["units"], channel)
+    drawn = Drawn.of(asked, frame, source, criteria, kept, data["units"], channel)
     minimised = _minimised(problem, sequel=sequel is not None)
     height = _height(problem, source, solution, data)
     curve, why = tradeoff.curve(

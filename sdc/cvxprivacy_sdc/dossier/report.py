@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from cvxprivacy.model.discrete import DiscreteSource
     from cvxprivacy.results.informed import Informed
     from cvxprivacy.results.solution import Solution
-    from cvxprivacy_sdc.copied.combined import Combined
+    from cvxprivacy_sdc.copied.joint_disclosure import JointDisclosure
     from cvxprivacy_sdc.copied.untouched import Leak
     from cvxprivacy_sdc.releases.check import Check
     from cvxprivacy_sdc.releases.drawn_table import DrawnTable
@@ -36,6 +36,7 @@ __all__ = [
     "CONSTANT",
     "MERGED_BEYOND",
     "REPORTED",
+    "joint_lines",
     "proved",
     "records_drawn",
     "relaxed",
@@ -206,8 +207,8 @@ def report_text(document: Mapping[str, Any], source: DiscreteSource, solution: S
         gone = document.get("columns_dropped", ())
         there = [name for name in source.schema.sensitive if name not in gone]
         lines += [f"  {cells(there)} itself is copied as it is"] * bool(there)
-        lines.append("what they tell together:")
-        lines += [f"  {line}" for line in document["combined"]["lines"]]
+    if document["joint_disclosure"]:
+        lines += joint_lines(document["joint_disclosure"])
     lines += [f"note: {note}" for note in document["notes"] if note not in solution.notes]
     words = {
         "out": records_drawn(document["released"]),
@@ -227,6 +228,14 @@ def report_text(document: Mapping[str, Any], source: DiscreteSource, solution: S
     words |= {f"{name}, new records": f"of new records: {text}" for name, text in words.items()}
     shuffled = document["order"]["shuffled"]
     return "\n".join([*lines, *described(document["files"], words, shuffled=shuffled)])
+
+
+def joint_lines(together: Mapping[str, Any]) -> list[str]:
+    """Return what copied columns reveal together, in words."""
+    return [
+        "what the copied columns reveal together:",
+        *(f"  {line}" for line in together["lines"]),
+    ]
 
 
 def _informed_lines(document: Mapping[str, Any], x: str) -> list[str]:
@@ -259,20 +268,20 @@ def records_drawn(drawn: Mapping[str, Any]) -> str:
 def with_copied(
     document: Mapping[str, Any],
     source: DiscreteSource,
-    copied: tuple[Sequence[Leak], Combined] | None,
+    leaks: Sequence[Leak],
+    together: JointDisclosure | None,
 ) -> dict[str, Any]:
-    """Return a release's facts with what the copied columns tell of W and of the key."""
+    """Return a release's facts with what the copied columns reveal about W and the key."""
     assert source.schema is not None
-    leaks, combined = ([], None) if copied is None else copied
     after, keys = document["released_law"]["risk"], source.schema.key
     about_w = [leak for leak in leaks if leak.about not in keys]
     undone = undoing(leaks, keys)
     advice = [*(entry["words"] for entry in undone), *advised(about_w, after)]
-    advice += [] if combined is None else combined.advice()
+    advice += [] if together is None else together.advice()
     return {
         **document,
         "untouched": [leak.document(after) for leak in about_w],
-        "combined": None if combined is None else combined.document(),
+        "joint_disclosure": None if together is None else together.document(),
         "undone": undone,
         "advice": advice,
         "notes": [*document["notes"], *advice],

@@ -26,7 +26,7 @@ _SHOWN = {
     *("sensitive", "key", "distortion", "budget", "criterion", "leakage", "weights", "missing"),
     *("encoder", "units", "accuracy", "time-limit", "row-id", "draw", "delimiter", "encoding"),
     *("reference", "bootstrap", "ensure", "suppress", "at-most", "cells", "decimal", "sheet"),
-    *("holdout", "confidence", "prior", "comment", "drop", "keep-columns"),
+    *("holdout", "prior", "comment", "drop", "keep-columns"),
 }
 _NUMBER = re.compile(r"[-+]?[\d.]+(?:e[-+]?\d+)?")
 

@@ -17,7 +17,6 @@ SCHEMA = "cvxprivacy dossier 3"
 names, number, truth = [str], (float, None), (bool, None)
 extended = (float, "infinite", None)
 sha256 = re.compile("^[0-9a-f]{64}$")
-recovery = {"hits": int, "records": int, "without": int, "share": float, "lower": float}
 
 SECTIONS: dict[str, tuple[str, Any]] = {
     "schema": ("", SCHEMA),
@@ -161,7 +160,8 @@ SECTIONS: dict[str, tuple[str, Any]] = {
             ],
             "parts": {str: number}, "total": number,
         }),
-    "unmodified": ("What copied columns tell, each less what shuffles show, and all together.",
+    "unmodified": (
+        "What copied columns tell, each less what shuffles show; together with `--attack` only.",
         {
             "unit": str, "released": number,
             "rows": [
@@ -175,12 +175,6 @@ SECTIONS: dict[str, tuple[str, Any]] = {
             "together": (
                 {
                     "lines": names,
-                    "guesses": [
-                        {
-                            "target": str, "columns": names, "all": bool, "of_all": recovery,
-                            "of_changed": (recovery, None), "words": str,
-                        },
-                    ],
                     "proposals": [{"column": str, "why": str}],
                 },
                 None,

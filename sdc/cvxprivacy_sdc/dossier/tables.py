@@ -63,8 +63,8 @@ class Drawn:
 
     @classmethod
     def of(
-        cls, asked: Asked, source: DiscreteSource, criteria: Sequence[Any], kept: Kept, units: str,
-        channel: Channel | None,
+        cls, asked: Asked, frame: Any, source: DiscreteSource, criteria: Sequence[Any], kept: Kept,
+        units: str, channel: Channel | None,
     ) -> Drawn:  # fmt: skip
         """Read the table that was written under ``--out`` by a channel, and count it."""
         from cvxprivacy_sdc.auditing import audit
@@ -81,7 +81,7 @@ class Drawn:
         binned = {name: of for name, of in schema.bins.items() if name in schema.sensitive}
         recodings: dict[str, Any] = {"bins": schema.bins, "groups": schema.groups}
         # what misses a value in the release is suppressed: those that were dropped are not in it
-        before = schema.counted_records(asked.opened.frame(names, binned=schema.bins))
+        before = schema.counted_records(frame)
         with kept.lent("out") as path:
             after = released_table(path, schema).frame(there, binned=binned)
             if asked.opened.shuffle is not None:

@@ -63,8 +63,10 @@ class DelimitedTable:
 
     Parameters
     ----------
-    path, encoding : as for :class:`EncodedText`
+    path : EncodedText, or a path
         A byte order mark is copied and is part of no name.
+    encoding : str
+        As of :class:`EncodedText`.
     delimiter : str
         One character.
     na : sequence of str
@@ -82,6 +84,8 @@ class DelimitedTable:
         What is to be said of columns without names.
     comments : int
         Lines of comment that were seen when it was last read.
+    replaced : sequence of str
+        Columns that will be rewritten: while they are read it is noted how their cells are written.
 
     Raises
     ------
@@ -89,9 +93,11 @@ class DelimitedTable:
         Here and while reading: names the file, the line and what is wrong with it.
     """
 
+    replaced: Sequence[str] = ()
+
     def __init__(
         self,
-        path: str | os.PathLike[str],
+        path: str | os.PathLike[str] | EncodedText,
         *,
         delimiter: str = ",",
         encoding: str = "utf-8",
@@ -106,9 +112,10 @@ class DelimitedTable:
         if comment is not None and (not comment or set(comment) & {*'"\r\n\0', delimiter}):
             remedy = "pass what lines of comment begin with, such as #, and no delimiter"
             raise InputError("comment", repr(comment), remedy, value=comment)
-        self.text, self.comment = EncodedText(path, encoding), comment
-        self.path, self.delimiter, self.encoding = self.text.path, delimiter, encoding
-        self.na = tuple(na)
+        self.text = path if isinstance(path, EncodedText) else EncodedText(path, encoding)
+        self.path, self.encoding = self.text.path, self.text.encoding
+        self.delimiter, self.comment, self.na = delimiter, comment, tuple(na)
+        self._fields: dict[str, Counter[str]] = {}  # how often each is in a column, as it stands
         d = re.escape(delimiter)
         self._field = re.compile(rf'{d}("[^"]*(?:""[^"]*)*"|[^"{d}]*)')
         self._special = re.compile(rf'["\r\n{d}]')
@@ -155,12 +162,17 @@ class DelimitedTable:
             (self._index(name), cells.append, dict.fromkeys(self.na).setdefault)
             for name, cells in columns.items()
         ]
+        written = {name: Counter[str]() for name in self.replaced if name in columns}
+        counters = [(self._index(name), counter) for name, counter in written.items()]
         records = self._records(progress)
         next(records)
-        for _, fields, _ in records:
+        for _, fields, pieces in records:
             if fields:
                 for index, append, shared in plan:
                     append(shared(fields[index], fields[index]))
+                for index, counter in counters:
+                    counter[pieces[index]] += 1
+        self._fields |= written
         return columns
 
     def spellings(
@@ -175,17 +187,13 @@ class DelimitedTable:
         codes : mapping of str to sequence of str, optional
             Texts of a missing cell in one column, besides those in all.
         """
-        fields = {name: Counter[str]() for name in names}
-        plan = [(self._index(name), counter) for name, counter in fields.items()]
-        records = self._records()
-        next(records)
-        for _, _, pieces in records:
-            if pieces:
-                for index, counter in plan:
-                    counter[pieces[index]] += 1
+        names = list(names)
+        if unread := [name for name in names if name not in self._fields]:
+            self.replaced = unread
+            self.columns(unread)
         return {
-            name: Spelling.of(counter, [*self.na, *(codes or {}).get(name, ())])
-            for name, counter in fields.items()
+            name: Spelling.of(self._fields[name], [*self.na, *(codes or {}).get(name, ())])
+            for name in names
         }
 
     def rewritten(
@@ -547,12 +555,16 @@ class EncodedText:
         The encoding without its mark, or with the byte order that the mark names.
     mark : bytes
         The byte order mark, or nothing.
+    digest : object with ``update``, or None
+        Is given the bytes of the file when it is read the next time.
 
     Raises
     ------
     InputError
         Here and while reading: names the file, the line and what is wrong with it.
     """
+
+    digest: Any = None
 
     def __init__(self, path: str | os.PathLike[str], encoding: str) -> None:
         try:
@@ -565,11 +577,13 @@ class EncodedText:
             raise InputError("encoding", repr(encoding), remedy, value=encoding) from None
         self.path, self.encoding = Path(path), encoding
         with self._open() as file:
-            start, self._stamp = self._read(file, 4), _stamp(file)
+            start, self._stamp = self._read(file, CHUNK), _stamp(os.fstat(file.fileno()))
+        self._short = len(start) < CHUNK
         if not start:
             raise self.error("an empty file", "put the columns' names in the first line")
         self.codec = _mark_of(start) or name
         self.mark = MARKS[self.codec] if _mark_of(start) else b""
+        self._start = start[len(self.mark) :]  # kept, so that a header is not read again
         if not self.codec.startswith(name):
             problem = f"it begins with the byte order mark of {self.codec}, not as {encoding}"
             raise self.error(problem, f"pass --encoding {self.codec}")
@@ -623,17 +637,33 @@ class EncodedText:
 
     def _chunks(self, progress: Callable[[int], object] | None) -> Iterator[bytes]:
         """Yield the bytes after the mark; the last chunk is empty."""
+        digest, self.digest = self.digest, None
+        if digest is not None:
+            digest.update(self.mark + self._start)
+        if self._start:
+            yield self._start
+        if self._short:
+            self._refuse_changed(self.path.stat())
+            if progress is not None:
+                progress(self._stamp[2])
+            yield b""
+            return
         with self._open() as file:
-            self._read(file, len(self.mark))
-            chunk, place, raw = b".", 0, getattr(file, "fileobj", None) or file
+            chunk, place = self._read(file, len(self.mark + self._start)), 0
+            raw = getattr(file, "fileobj", None) or file
             while chunk:
                 chunk = self._read(file, CHUNK)
-                if _stamp(file) != self._stamp:
-                    raise self.error("changed while it was read", "run again when it is at rest")
+                self._refuse_changed(os.fstat(file.fileno()))
+                if digest is not None:
+                    digest.update(chunk)
                 if progress is not None:  # of a compressed file, of the bytes on the disk
                     progress(raw.tell() - place)
                     place = raw.tell()
                 yield chunk
+
+    def _refuse_changed(self, status: os.stat_result) -> None:
+        if _stamp(status) != self._stamp:
+            raise self.error("changed while it was read", "run again when it is at rest")
 
     def _read(self, file: IO[bytes], size: int) -> bytes:
         try:
@@ -672,7 +702,6 @@ def _mark_of(start: bytes) -> str | None:
     return next((name for name, mark in MARKS.items() if start.startswith(mark)), None)
 
 
-def _stamp(file: IO[Any]) -> tuple[int, ...]:
+def _stamp(status: os.stat_result) -> tuple[int, ...]:
     """Return what changes if the file does."""
-    status = os.fstat(file.fileno())
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns

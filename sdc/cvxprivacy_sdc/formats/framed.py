@@ -21,6 +21,7 @@ from cvxprivacy_sdc.formats.dates import ISO, dates_of, in_years, spellings_of
 from cvxprivacy_sdc.formats.delimited import CODES, as_numbers
 
 if TYPE_CHECKING:
+    from cvxprivacy.release.apply import Places
     from cvxprivacy.release.channel import Channel
     from cvxprivacy_sdc.formats.shuffle import Shuffle
 
@@ -72,6 +73,8 @@ class FramedTable:
         What stands above each column, an empty text where nothing does.
     folds : bool
         Whether names that differ in case alone are told apart by a number.
+    replaced : sequence of str
+        Columns that will be released: what is noted of them while they are read is not read again.
     dropped : sequence of str
         Columns that are not in the released table.
     dropping : mapping
@@ -99,6 +102,7 @@ class FramedTable:
     numbers: Sequence[str] | None = None
     decimal: str | None = None
     folds = False
+    replaced: Sequence[str] = ()
     dropped: Sequence[str] = ()
     dropping: Mapping[str, Sequence[str]] = MappingProxyType({})
     shuffle: Shuffle | None = None
@@ -270,13 +274,15 @@ class FramedTable:
 
     def release(
         self, channel: Channel, file: IO[bytes], used: Sequence[str], seed: int,
-        row_id: str | None = None, draw: str = "independent", progress: Progress = None,
+        row_id: str | None = None, draw: str = "independent", progress: Progress = None, *,
+        frame: Any = None, places: Places | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Write the released table into an open file; return what was done.
 
         ``used`` are the columns whose missing values leave a record out, if the channel drops
         them.  A released letter that is None, or has None in a column, is written as a missing
-        cell there.
+        cell there.  ``frame`` are these columns where they were read before, as the channel's
+        schema says; ``places`` are the numbers of the outputs where they were drawn before.
         """
         schema = channel.schema
         assert schema is not None
@@ -284,11 +290,17 @@ class FramedTable:
         if self.numbers is None:
             self.numbers = schema.reading.get("numbers")
         self.dates = self.dates or schema.reading.get("dates", {})
-        frame = self.frame(names, binned=schema.bins)
+        if frame is None:
+            self.replaced = schema.key
+            frame = self.frame(names, binned=schema.bins)
+        frame = frame[names]
         kept = frame.dropna(subset=list(used)) if schema.missing == "drop" else frame
         with applied(self.path, kept.index) as notes:
             how = {"draw": draw} if draw == "balanced" else {}  # sequels are drawn in one way
-            released = channel.apply(kept, seed=seed, row_id=row_id, **how)
+            if places is None or channel.arbitrary.any():  # of which is said who needs them
+                released = channel.apply(kept, seed=seed, row_id=row_id, **how)
+            else:
+                released = channel._mechanism.replaced(kept, nw.from_native(kept), places)
         before = schema.letters(nw.from_native(kept), schema.key)
         columns = [
             python_values(nw.from_native(released[name], series_only=True)) for name in schema.key

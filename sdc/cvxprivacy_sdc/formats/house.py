@@ -51,6 +51,7 @@ class House:
     original: str | None = None
     key: str = field(default_factory=lambda: secrets.token_hex(32))
     entries: dict[str, Any] = field(default_factory=dict)
+    digest: Any = None  # of the original, where it was summed while it was read
 
     @classmethod
     def of(
@@ -70,17 +71,28 @@ class House:
         """Its name without folder."""
         return None if self.path is None else Path(self.path).name
 
+    def follow(self, opened: Any) -> None:
+        """Sum an original that was opened while it is read the next time, if that is of text."""
+        text = getattr(opened, "text", None)
+        if self.path is not None and text is not None and text.path.suffix.lower() != ".gz":
+            self.digest = text.digest = self._hmac()
+
     def keyed(self, blocks: Iterable[bytes]) -> str:
         """Return the keyed sum of what a file holds."""
-        total = hmac.new(bytes.fromhex(self.key), digestmod=hashlib.sha256)
+        total = self._hmac()
         for block in blocks:
             total.update(block)
         return total.hexdigest()
+
+    def _hmac(self) -> hmac.HMAC:
+        return hmac.new(bytes.fromhex(self.key), digestmod=hashlib.sha256)
 
     @cached_property
     def table(self) -> dict[str, Any]:
         """The name of the original without folder, and its keyed sum."""
         path = Path(str(self.original))
+        if self.digest is not None:
+            return {"name": path.name, "keyed_sha256": self.digest.hexdigest()}
         return {"name": path.name, "keyed_sha256": self.keyed(blocks_of(path))}
 
     def write(self, file: IO[str], written: Mapping[str, tuple[str, IO[Any]]]) -> None:

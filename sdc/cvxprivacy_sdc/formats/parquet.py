@@ -121,9 +121,12 @@ class ParquetTable:
 
     def release(
         self, channel: Channel, file: IO[bytes], used: Sequence[str], seed: int,
-        row_id: str | None = None, draw: str = "independent", progress: Progress = None,
+        row_id: str | None = None, draw: str = "independent", progress: Progress = None, **_: Any,
     ) -> dict[str, Any]:  # fmt: skip
-        """Write the released table into an open file; return what was done."""
+        """Write the released table into an open file; return what was done.
+
+        It is read and drawn batch by batch, whatever is known of it.
+        """
         import pyarrow as pa
         import pyarrow.compute as pc
 

@@ -183,9 +183,9 @@ class TextTable(DelimitedTable, FramedTable):
     ) -> None:
         if decimal not in (None, ".", ","):
             raise InputError("decimal", repr(decimal), "pass a point or a comma", value=decimal)
+        text = EncodedText(path, options.pop("encoding", "utf-8"))
         if delimiter is None:
-            encoding, comment = options.get("encoding", "utf-8"), options.get("comment")
-            delimiter = _delimiter_of(path, encoding, decimal, comment)
+            delimiter = _delimiter_of(text, decimal, options.get("comment"))
         if delimiter == decimal:
             problem = f"{decimal!r} is the delimiter, too"
             raise InputError("decimal", problem, "pass another --delimiter", value=decimal)
@@ -194,7 +194,7 @@ class TextTable(DelimitedTable, FramedTable):
         if other and (ending in TABS) != (delimiter == "\t"):
             problem = f"{out} would have {delimiter!r} between its fields, as {os.fspath(path)} has"
             raise InputError("--out", problem, "give both the same ending", value=out)
-        super().__init__(path, delimiter=delimiter, **options)
+        super().__init__(text, delimiter=delimiter, **options)
         self.codes, self.taken = codes, {}
         self.dates, self.spelled = dates or {}, {}
         self.size, self.numbers, self.decimal = self.path.stat().st_size, numbers, decimal
@@ -254,15 +254,12 @@ class TextTable(DelimitedTable, FramedTable):
         return None if value is None else str(value)
 
 
-def _delimiter_of(
-    path: str | os.PathLike[str], encoding: str, decimal: str | None, comment: str | None
-) -> str:
+def _delimiter_of(text: EncodedText, decimal: str | None, comment: str | None) -> str:
     """Return the delimiter that a file's ending or its header tells."""
-    if ending_of(path)[0] in TABS:
+    if ending_of(text.path)[0] in TABS:
         return "\t"
-    lines = EncodedText(path, encoding).lines()
     skipped = tuple(filter(None, [comment]))
-    line = next((s for s in lines if s.strip() and not s.startswith(skipped)), "")
+    line = next((s for s in text.lines() if s.strip() and not s.startswith(skipped)), "")
     usual = ";" if decimal == "," else ","
     if re.fullmatch(r'"[^"]*"( "[^"]*")+\s*', line):  # as R's write.table does
         return " "

@@ -31,7 +31,7 @@ from cvxprivacy.frozen import frozen
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.one_symbol import SLACK
 from cvxprivacy.programs.alphabet import Alphabet
-from cvxprivacy.release.channel import Channel
+from cvxprivacy.release.channel import Channel, MergedChannel
 from cvxprivacy.results.informed import Informed, informed_by_table
 from cvxprivacy.results.recount import other_records, table_record
 from cvxprivacy.results.solution import Solution
@@ -238,6 +238,12 @@ class DrawnTable:
         if self.merging is None:
             return channel
         return channel.relabelled([channel.outputs[y] for y in self.merging.places])
+
+    @property
+    def places(self) -> np.ndarray | None:
+        """The number of each record's output of ``channel``; None unless drawn in memory."""
+        drawn, channel = self.counts.drawn, self.channel
+        return channel._places[drawn] if isinstance(channel, MergedChannel) else drawn
 
     @property
     def broken(self) -> list[Check]:

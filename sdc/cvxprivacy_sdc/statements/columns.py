@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.text import near
 from cvxprivacy_sdc.formats.delimited import addresses
 from cvxprivacy_sdc.statements.exits import note
 
+if TYPE_CHECKING:
+    from cvxprivacy.release.channel import Channel
+
 __all__ = [
-    "column_of", "columns_of", "copied_columns", "folded", "leave_out", "refuse_unknown",
-    "remarks_on_dropped",
+    "column_of", "columns_of", "copied_columns", "folded", "leave_out", "leave_out_again",
+    "loaded_channel", "refuse_unknown", "remarks_on_dropped",
 ]  # fmt: skip
 
 _MOST = 30  # names that an error lists
@@ -112,6 +115,23 @@ def columns_of(
     return [column_of(name, header, option, what) for name in names]
 
 
+def loaded_channel(path: str) -> Channel:
+    """Return a channel that knows the columns of a table, and needs no other table."""
+    from cvxprivacy.release.channel import Channel
+
+    kept = Channel.load(path)
+    if kept.schema is None:
+        problem = "the channel does not know a table's columns"
+        raise InputError("channel", problem, "pass one that `release --channel` kept")
+    if kept.schema.earlier:
+        problem = "it draws with the letters of earlier releases, which this command does not read"
+        raise InputError("channel", problem, "run `cvxprivacy release --after` again")
+    if kept.decoder is not None:
+        problem = "it releases letters u that a user decodes with Z, which this command cannot do"
+        raise InputError("channel", problem, "apply it in Python: Channel.apply, Decoder.apply")
+    return kept
+
+
 # ---- columns that are not in the released table ------------------------------------------
 
 
@@ -172,6 +192,44 @@ def leave_out(
     if not any(titles):
         remedy = "keep one that has, as the first line would be empty"
         raise InputError(option, "no column with a name is left", remedy)
+
+
+def _refuse_other_spelling(
+    gone: Sequence[str], drop: Sequence[str], header: Sequence[str], key: Sequence[str]
+) -> None:
+    """Refuse a table in which a column that a first release left out has another spelling."""
+    named = {*columns_of(drop, header, "--drop"), *key}
+    for name in gone:
+        if name in header:
+            continue
+        wanted = {folded(name), folded(name).rpartition("#")[0]} - {""}
+        alike = [n for n in header if folded(n).partition("#")[0] in wanted]
+        if not {*alike} <= named:
+            problem = f"{name!r} was left out of the first table, and here are {', '.join(alike)}"
+            raise InputError("--drop", problem, "name those that go, or pass --keep-columns")
+        if not alike:
+            note(f"{name!r}, left out of the first table, is not here: see that it has no new name")
+
+
+def leave_out_again(
+    opened: Any, schema: Any, drop: Sequence[str], keep: Sequence[str], row_id: str | None
+) -> None:
+    """Settle the columns that a later table is released without.
+
+    They are those that the first one was, and those of ``drop``; or all but those of ``keep``.
+    """
+    weights = [] if schema.weights is None else [schema.weights]
+    used = [*schema.key, *schema.sensitive, *weights]
+    how: dict[str, Any] = {"key": schema.key, "used": used, "row_id": row_id}
+    if keep:
+        leave_out(opened, drop or None, keep, **how)
+        return
+    recorded = {rule: schema.reading.get(rule) for rule in ("drop", "keep")}
+    there = {k: of and [n for n in of if n in opened.header] for k, of in recorded.items()}
+    _refuse_other_spelling(recorded["drop"] or [], drop, opened.header, schema.key)
+    leave_out(opened, there["drop"], there["keep"], **how)
+    if drop:
+        leave_out(opened, [*opened.dropped, *drop], None, **how)
 
 
 def copied_columns(opened: Any, schema: Any) -> list[str]:

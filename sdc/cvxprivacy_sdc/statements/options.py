@@ -17,14 +17,13 @@ from cvxprivacy_sdc.formats.delimited import CODES
 from cvxprivacy_sdc.statements.columns import column_of
 from cvxprivacy_sdc.statements.exits import AS_JSON, FORCED
 
-LEVEL = 0.95  # of the bound on the population's risk, unless another is typed
-
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
 
 
-def _columns(name: str, purpose: str) -> Decorator:
-    return click.option(name, multiple=True, required=True, metavar="COLUMN[,…]", help=purpose)
+def columns(name: str, purpose: str, **more: Any) -> Decorator:
+    """Add an option that names columns."""
+    return click.option(name, multiple=True, metavar="COLUMN[,…]", help=purpose, **more)
 
 
 def report(command: Command) -> Command:
@@ -51,13 +50,13 @@ def file(name: str, purpose: str, **more: Any) -> Decorator:
     return click.option(name, type=click.Path(), help=purpose, **more)
 
 
-sensitive = _columns("--sensitive", "Confidential column W, or several.")
+sensitive = columns("--sensitive", "Confidential column W, or several.", required=True)
 units = choice("--units", ["bits", "nats"])
 
 
 def key(purpose: str) -> Decorator:
     """Add the option that names the columns X."""
-    return _columns("--key", f"Columns X {purpose}")
+    return columns("--key", f"Columns X {purpose}", required=True)
 
 
 def bins(purpose: str) -> Decorator:
@@ -231,14 +230,9 @@ def leaves_out(purpose: str) -> Decorator:
     """Add the options for columns that are not in the released table."""
 
     def added(command: Command) -> Command:
-        command = click.option(
-            "--keep-columns",
-            multiple=True,
-            metavar="COLUMN[,…]",
-            help="The only other columns in the released table, besides the key, the confidential "
-            "columns and the weights.",
-        )(command)
-        return click.option("--drop", multiple=True, metavar="COLUMN[,…]", help=purpose)(command)
+        kept = "The only other columns in the released table, besides the key, the confidential "
+        kept += "columns and the weights."
+        return columns("--drop", purpose)(columns("--keep-columns", kept)(command))
 
     return added
 

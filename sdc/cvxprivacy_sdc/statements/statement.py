@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from cvxprivacy.model.discrete import DiscreteSource
 
 __all__ = [
+    "counting_of",
     "law_criteria",
     "of_table",
     "problem_data",
@@ -184,6 +185,18 @@ def _band(source: DiscreteSource, excess: float) -> str | None:
     return f"{name}={next(step * k for k in (1, 2, 5, 10) if step * k >= width):g}"
 
 
+def counting_of(options: Mapping[str, Any], header: Sequence[str]) -> dict[str, Any]:
+    """Return which columns are counted, and how: the arguments of :func:`source_of`."""
+    counting = {
+        **{role: columns_of(options[role], header, f"--{role}") for role in ("sensitive", "key")},
+        "weights": options["weights"] and column_of(options["weights"], header, "--weights"),
+        "bins": bins_of(options["bins"], header) or None,
+        "missing": options["missing"],
+        **stated(options["recoding"], header),
+    }
+    return {name: value for name, value in counting.items() if value is not None}
+
+
 def problem_data(options: Mapping[str, Any], header: Sequence[str]) -> dict[str, Any]:
     """Return what the options of ``release`` state, with the keys of a problem file.
 
@@ -208,24 +221,14 @@ def problem_data(options: Mapping[str, Any], header: Sequence[str]) -> dict[str,
     if options["prior"] == "any" and options["leakage"]:
         problem, remedy = f"any, of {options['leakage']}", "leave out --leakage, or --prior any"
         raise InputError("--prior", problem, remedy, value=options["leakage"])
-    columns = {
-        role: columns_of(options[role], header, f"--{role}") for role in ("sensitive", "key")
-    }
-    weights_of = options["weights"] and column_of(options["weights"], header, "--weights")
-    kinds, weights = measures_of(options["distortion"], columns["key"])
+    counting = counting_of(options, header)
+    kinds, weights = measures_of(options["distortion"], counting["key"])
     distortion: dict[str, Any] = {"attributes": kinds, "weights": weights}
     if not kinds:
         distortion = {"kind": "hamming"}
     if options["suppress"]:
-        distortion |= {"suppress": prices_of(options["suppress"], columns["key"])}
+        distortion |= {"suppress": prices_of(options["suppress"], counting["key"])}
     budget = {} if options["budget"] is None else {"budget": options["budget"]}
-    counting = {
-        **columns,
-        "weights": weights_of,
-        "bins": bins_of(options["bins"], header) or None,
-        "missing": options["missing"],
-        **stated(options["recoding"], header),
-    }
     return {
         "formulation": "PrivacyDistortion" if budget else "MinimumDistortion",
         **budget,
@@ -234,7 +237,7 @@ def problem_data(options: Mapping[str, Any], header: Sequence[str]) -> dict[str,
         **({"after": list(options["after_channel"])} if options["after_channel"] else {}),
         "encoder": options["encoder"],
         "units": options["units"],
-        "source": {name: value for name, value in counting.items() if value is not None},
+        "source": counting,
         "distortion": distortion,
         "criteria": [{"kind": kind, **numbers} for kind, numbers in criteria],
         "solve": {"accuracy": options["accuracy"]},

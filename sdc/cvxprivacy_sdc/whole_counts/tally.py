@@ -36,6 +36,8 @@ class DrawnCounts(FrozenFields):
         Their survey weights, or the records themselves.
     weighted : bool
         Whether the records have weights.
+    drawn : ndarray of int or None
+        The output that each record drew, as the channel numbers them, of a table in memory.
     """
 
     w: list[Any]
@@ -47,12 +49,13 @@ class DrawnCounts(FrozenFields):
     records: Places
     masses: npt.NDArray[Any]
     weighted: bool = False
+    drawn: Places | None = None
 
     @classmethod
     def of(
         cls, w: Sequence[Any], x: Sequence[Any], outputs: Sequence[Any],
         counts: Mapping[tuple[Any, Any, int], int],
-        masses: Mapping[tuple[Any, Any, int], float] | None = None,
+        masses: Mapping[tuple[Any, Any, int], float] | None = None, drawn: Places | None = None,
     ) -> DrawnCounts:  # fmt: skip
         """Lay out counts, and masses if the records have weights, by w, x and the number of x̂.
 
@@ -75,7 +78,7 @@ class DrawnCounts(FrozenFields):
         weighed = records if masses is None else np.array([masses[cell] for cell in counts])
         return cls(
             *(list(w), list(x), list(outputs), at[0], at[1], at[2]), records, weighed,
-            weighted=masses is not None,
+            weighted=masses is not None, drawn=drawn,
         )  # fmt: skip
 
     @property
@@ -131,6 +134,6 @@ def drawn_counts(
         remedy = "pass a whole number ≥ 0: the table is drawn twice by it"
         raise InputError("seed", f"a {type(seed).__name__}", remedy)
     draws = Draws(seed, balanced=channel.is_balanced(draw))
-    counts, masses = channel._mechanism.tallied(frame, draws, row_id)
+    counts, masses, drawn = channel._mechanism.tallied(frame, draws, row_id)
     weights = masses if channel.schema.weights is not None else None
-    return DrawnCounts.of(source.w, source.x, channel.outputs, counts, weights)
+    return DrawnCounts.of(source.w, source.x, channel.outputs, counts, weights, drawn)

@@ -53,7 +53,7 @@ for args in json.loads(sys.argv[1]):
 
 
 def test_help_and_verify_load_neither_solver_nor_plots(kept, here):
-    helps = [["--help"], *([c, "--help"] for c in ("apply", "verify", "solve", "figures"))]
+    helps = [["--help"], *([c, "--help"] for c in ("apply", "attack", "verify", "solve"))]
     verify = ["verify", str(kept / "p.json")]
     others = [  # the help of release lists criteria and measures
         ["release", "--help"], verify, [*verify, "--table", str(kept / "t.csv")],

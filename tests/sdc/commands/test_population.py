@@ -56,9 +56,6 @@ def test_the_document_has_the_population(here):
     assert report(*HALF)["population"] == summary  # by the seed
     other = report("release", "t.csv", *BOTH, "--seed", 2, "--holdout", 0.5, "--no-untouched")
     assert other["population"]["holdout"] != summary["holdout"]
-    surer = report(*HALF, "--confidence", 0.999)["population"]
-    assert surer["upper"] > summary["upper"]
-    assert surer["holdout"]["plugin"] == summary["holdout"]["plugin"]
     nats = report(*HALF, "--units", "nats")["population"]
     assert nats["holdout"]["plugin"] == pytest.approx(summary["holdout"]["plugin"] * 0.693147, 1e-3)
     assert "population" not in report("release", "t.csv", *BOTH, "--no-untouched")
@@ -108,9 +105,6 @@ def test_parquet_is_held_out_too(parquet):
         (("--holdout", "nan"), ("--holdout",)),
         (("--holdout", "half"), ("--holdout", "half")),
         (("--holdout", 0.001), ("--holdout", "of 300 records it holds 0 out")),
-        (("--confidence", 0.9), ("--confidence", "--holdout")),
-        (("--holdout", 0.5, "--confidence", 1), ("--confidence", "0.95")),
-        (("--holdout", 0.5, "--confidence", "nan"), ("--confidence",)),
         (("--holdout", 0.5, "--weights", "id"), ("--holdout", "--weights")),
         (("--holdout", 0.5, "--encoder", "wx"), ("--holdout", "--encoder")),
         (("--holdout", 0.5, "--problem-out", "r.toml"), ("--holdout", "--problem-out")),

@@ -7,8 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
-from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,19 +15,17 @@ from scipy.special import betaincinv
 from threadpoolctl import threadpool_limits
 
 from cvxprivacy.extras import nw
+from cvxprivacy.release.channel import Channel
 from cvxprivacy.tables.engines import as_narwhals, python_values
 from cvxprivacy.text import cells
 from cvxprivacy_sdc.copied.dependencies import Dependency, functions, sums
-from cvxprivacy_sdc.copied.sample import Codes, Column, Sample, codes_of, joint_codes, parts_of
+from cvxprivacy_sdc.copied.sample import Codes, Column, Sample, codes_of, joint_codes
 from cvxprivacy_sdc.copied.untouched import Leak, first, target_codes
 
-if TYPE_CHECKING:
-    from cvxprivacy.release.channel import Channel
-
-__all__ = ["Combined", "Guess", "Recovery"]
+__all__ = ["Guess", "JointDisclosure", "Recovery"]
 
 GUESSED = 20_000  # records: half of them to learn from, half to be guessed
-CANDIDATES = 12  # columns that tell most by themselves, of which sets are tried and dropped
+CANDIDATES = 12  # columns that tell most by themselves, of which pairs are tried, and dropped
 TRIED = 40  # columns of most values, of which those are sought that make most records unique
 LEARNT_FROM = 50  # columns that a predictor sees
 CLASSES = 30  # values of the target: rarer ones are never guessed
@@ -81,15 +78,13 @@ class Recovery:
 
 @dataclass(frozen=True)
 class Guess:
-    """How well copied columns guess a protected one.
+    """How well boosted trees guess a protected column from all copied ones.
 
     Attributes
     ----------
     target : str
     columns : tuple of str
-        From which it is guessed.
-    all : bool
-        Whether these are all, by boosted trees; else by the most frequent letter of each value.
+        From which it is guessed: all, or the 50 that tell most.
     of_all : Recovery
         Of all records.
     of_changed : Recovery or None
@@ -100,7 +95,6 @@ class Guess:
 
     target: str
     columns: tuple[str, ...]
-    all: bool
     of_all: Recovery
     of_changed: Recovery | None
     coarse: bool = False
@@ -112,12 +106,9 @@ class Guess:
 
     def __str__(self) -> str:
         """What is guessed, from what, and how often that is right."""
-        of = cells(self.columns)
-        if self.all:
-            most = len(self.columns) == LEARNT_FROM
-            of = (
-                f"the {LEARNT_FROM} copied columns that tell most" if most else "all copied columns"
-            )
+        of = "all copied columns"
+        if len(self.columns) == LEARNT_FROM:
+            of = f"the {LEARNT_FROM} copied columns that tell most"
         target = f"which of 20 intervals of {self.target}" if self.coarse else self.target
         text = f"{target}, guessed from {of}: {self.of_all} of the records"
         if self.of_changed is not None:
@@ -128,13 +119,13 @@ class Guess:
         """Return it as JSON holds it."""
         changed = None if self.of_changed is None else self.of_changed.document()
         return {
-            "target": self.target, "columns": list(self.columns), "all": self.all,
+            "target": self.target, "columns": list(self.columns),
             "of_all": self.of_all.document(), "of_changed": changed, "words": str(self),
         }  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Combined:
+class JointDisclosure:
     """What copied columns reveal together: read off, guessed, or by which records are unique.
 
     Attributes
@@ -146,8 +137,7 @@ class Combined:
     dependencies : tuple of Dependency
         From which a protected column is read off.
     guesses : tuple of Guess
-        From the best one, two and three copied columns, and from all; the last learnt from half of
-        up to 20,000 records, and all figures are of the other half.
+        Learnt from half of up to 20,000 records; all figures are of the other half.
     unique : tuple of (columns, int)
         How many records are unique on the best one, two, three of the columns that are not
         proposed, on all of these, and on all copied columns.
@@ -175,12 +165,11 @@ class Combined:
         sample: Sample,
         copied: Sequence[Column],
         leaks: Sequence[Leak],
-        channel: Channel,
+        channel: Channel | None = None,
         *,
-        learn: bool = True,
         hidden: Sequence[str] = (),
         progress: Callable[[int], object] | None = None,
-    ) -> Combined:
+    ) -> JointDisclosure:
         """Look at all copied columns of a sample together.
 
         Parameters
@@ -192,10 +181,9 @@ class Combined:
         leaks : sequence of Leak
             What each column reveals by itself, of W and of the key: the columns that reveal most
             are tried first.
-        channel : Channel
-            Which changes the key.  What it changes is drawn anew, with a fixed seed.
-        learn : bool
-            Whether what they guess is learnt, which takes longest.
+        channel : Channel, optional
+            Which changes the key.  What it changes is drawn anew, with a fixed seed.  Without one
+            the key is as it is.
         hidden : sequence of str
             Columns of W that are not released: nothing is read off from them.
         progress : callable, optional
@@ -203,15 +191,11 @@ class Combined:
         """
         schema = sample.schema
         columns = {column.name: column for column in copied}
-        used = nw.to_native(sample.frame.select(schema.columns))
-        with warnings.catch_warnings():  # of values without mass: said of the release itself
-            warnings.simplefilter("ignore")
-            released = as_narwhals(channel.apply(used, seed=0))
+        released = _released_key(sample, channel)
         learns, unknown = sample.records >= LEAST, ""
-        trees = learns and learn
         if not learns:
             unknown = f"nothing is guessed: {sample.records:,} records are too few to learn from"
-        elif learn:
+        else:
             import_module("sklearn.ensemble")  # before its threads are limited
         dependencies: list[Dependency] = []
         guesses: list[Guess] = []
@@ -225,8 +209,7 @@ class Combined:
                 needed = [name for name in target.columns if name in dependency.columns]
                 if needed and not proposals.keys() & {*needed}:
                     proposals[needed[0]] = str(dependency)
-            guesses += target.best() if learns and learn else []
-            if trees and target.columns:
+            if learns and target.columns:
                 with threadpool_limits(1):  # threads that wait for each other take far longer
                     guesses.append(target.guessed([*target.columns][:LEARNT_FROM]))
                     met &= target.propose(proposals)
@@ -234,14 +217,14 @@ class Combined:
                 progress(1)
         return cls(
             sample.records, sample.sampled, tuple(dependencies), tuple(guesses),
-            _unique(columns, proposals), tuple(proposals.items()), met if trees else None,
+            _unique(columns, proposals), tuple(proposals.items()), met if learns else None,
             unknown,
         )  # fmt: skip
 
     def lines(self) -> list[str]:
         """Return the finding in words, a line for each part."""
         lines = [str(dependency) for dependency in self.dependencies]
-        lines += [str(guess) for guess in self.guesses if guess.all]
+        lines += map(str, self.guesses)
         return [*lines, *[self.unknown] * bool(self.unknown), *self.uniqueness()]
 
     def uniqueness(self) -> list[str]:
@@ -262,10 +245,8 @@ class Combined:
             return []
         names = first([name for name, _ in self.proposals])
         until = {
-            True: ": by the others together what is confidential is guessed no better than by the "
-            "released key, and what was changed no better than by a constant",
-            False: ": even then the others together guess what is confidential better than the "
-            "released key does, or what was changed better than a constant does",
+            True: ": from the others together nothing is guessed better than without them",
+            False: ": even then the others together guess more than is guessed without them",
             None: "",
         }[self.met]
         return [f"leave out of the file, or coarsen, {names}{until}"]
@@ -285,6 +266,20 @@ class Combined:
         }
 
 
+def _released_key(sample: Sample, channel: Channel | None) -> dict[str, Sequence[Any]]:
+    """Return the key columns as a channel releases them, or as they are."""
+    schema = sample.schema
+    if channel is None:
+        return {name: schema.letters(sample.frame, [name]) for name in schema.key}
+    if sample.sampled and channel.drawn_jointly:  # counts of all records: here by their law
+        channel = Channel(**channel._arguments())
+    used = nw.to_native(sample.frame.select(schema.columns))
+    with warnings.catch_warnings():  # of values without mass: said of the release itself
+        warnings.simplefilter("ignore")
+        released = as_narwhals(channel.apply(used, seed=0))
+    return {name: python_values(released[name]) for name in schema.key}
+
+
 # ---- one protected column ----------------------------------------------------------------
 
 
@@ -299,7 +294,6 @@ class _Target:
     without: Codes  # what is known without copied columns: the released key, of W; else nothing
     changed: npt.NDArray[np.bool_]  # no record for W
     columns: Mapping[str, Column]  # those that tell most first
-    values: Mapping[str, Codes]  # of the first ones, by value or in intervals
     learnt: npt.NDArray[np.int64]
     guesses: npt.NDArray[np.int64]
 
@@ -310,28 +304,26 @@ class _Target:
         names: tuple[str, ...],
         columns: Mapping[str, Column],
         leaks: Sequence[Leak],
-        released: Any,
+        released: Mapping[str, Sequence[Any]],
     ) -> _Target:
         """Order the columns by what each tells of this one, and draw the halves."""
         name, (codes, coarse) = ", ".join(names), target_codes(sample, names)
         about = {leak.column: leak for leak in leaks if leak.about == name}
         ordered = sorted(columns, key=lambda column: -about[column].corrected)
         ordered = [column for column in ordered if columns[column].values > 1]
-        values = {n: _as_counted(columns[n], about[n]) for n in ordered[:CANDIDATES]}
-        keys = {key: python_values(released[key]) for key in sample.schema.key}
-        if names[0] in keys:
+        if names[0] in released:
             before = sample.schema.letters(sample.frame, names)
-            pairs = zip(before, keys[names[0]], strict=True)
+            pairs = zip(before, released[names[0]], strict=True)
             changed = np.array([one != other for one, other in pairs])
             without = np.zeros(sample.records, np.int64)
         else:
             changed = np.zeros(sample.records, bool)
-            without = codes_of(zip(*keys.values(), strict=True))
+            without = codes_of(zip(*released.values(), strict=True))
         order = np.random.default_rng(0).permutation(sample.records)[:GUESSED]
         frequent = np.argsort(-np.bincount(codes), kind="stable")[:CLASSES]
         codes = np.where(np.isin(codes, frequent), codes, -1)
         return cls(
-            name, names, coarse, codes, without, changed, {n: columns[n] for n in ordered}, values,
+            name, names, coarse, codes, without, changed, {n: columns[n] for n in ordered},
             order[: len(order) // 2], order[len(order) // 2 :],
         )  # fmt: skip
 
@@ -349,32 +341,9 @@ class _Target:
         added = sums(self.name, goal, numbers)
         return [*added, *(d for d in letters if all(d.columns != a.columns for a in added))]
 
-    def best(self) -> list[Guess]:
-        """Return what the best one, two and three columns guess, which were sought by themselves.
-
-        They are chosen in the half that is learnt from: each quarter is guessed from the other.
-        """
-        guesses, half = [], self.learnt
-        values = {name: codes[half] for name, codes in self.values.items()}
-        quarters = np.array_split(np.arange(len(half)), 2)
-        for size in (1, 2, 3):
-            hits = {}
-            for names in combinations(values, size):
-                joint, letters = joint_codes([values[name] for name in names]), self.codes[half]
-                hits[names] = sum(
-                    int((_by_value(joint[a], letters[a], joint[b]) == letters[b]).sum())
-                    for a, b in (quarters, quarters[::-1])
-                )
-            if hits:
-                names = max(hits, key=lambda chosen: hits[chosen])
-                joint = joint_codes([self.values[name] for name in names])
-                guessed = _by_value(joint[half], self.codes[half], joint[self.guesses])
-                guesses.append(self._judged(names, guessed, every=False))
-        return guesses
-
     def guessed(self, names: Sequence[str]) -> Guess:
         """Return what columns guess together, by boosted trees."""
-        return self._judged(tuple(names), self._fitted(names)(self.guesses, None), every=True)
+        return self._judged(tuple(names), self._fitted(names)(self.guesses, None))
 
     def propose(self, proposals: dict[str, str]) -> bool:
         """Add columns to leave out until the others guess no more; tell whether they do not."""
@@ -383,7 +352,7 @@ class _Target:
             if not names:
                 return True
             predict = self._fitted(names)
-            guess = self._judged(tuple(names), predict(self.guesses, None), every=True)
+            guess = self._judged(tuple(names), predict(self.guesses, None))
             if not guess.tells:
                 return True
             at = self.guesses
@@ -394,7 +363,7 @@ class _Target:
             names.remove(worst)
         return not (names and self.guessed(names).tells)
 
-    def _judged(self, names: tuple[str, ...], guessed: Codes, *, every: bool) -> Guess:
+    def _judged(self, names: tuple[str, ...], guessed: Codes) -> Guess:
         """Return how many guesses are right, and how many without copied columns."""
         at, before = self.guesses, self.learnt
         right, changed, of_changed = guessed == self.codes[at], self.changed[at], None
@@ -404,7 +373,7 @@ class _Target:
                 int(right[changed].sum()), int(changed.sum()), self._without(among, at[changed])
             )
         of_all = Recovery(int(right.sum()), len(at), self._without(before, at))
-        return Guess(self.name, names, every, of_all, of_changed, self.coarse)
+        return Guess(self.name, names, of_all, of_changed, self.coarse)
 
     def _without(self, learnt: npt.NDArray[np.int64], at: npt.NDArray[np.int64]) -> int:
         guessed = _by_value(self.without[learnt], self.codes[learnt], self.without[at])
@@ -436,13 +405,6 @@ class _Target:
             return model.predict(rows)
 
         return predict
-
-
-def _as_counted(column: Column, leak: Leak) -> Codes:
-    """Return a column as it tells most by itself."""
-    if column.numbers is not None and leak.intervals is not None:
-        return parts_of(column.numbers)
-    return column.codes
 
 
 def _by_value(value: Codes, letters: Codes, at: Codes) -> Codes:
