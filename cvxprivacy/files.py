@@ -91,6 +91,7 @@ class WholeFiles:
     def __init__(self, replace: bool) -> None:
         self.path, self._replace, self._token = "", replace, secrets.token_hex(8)
         self._files: list[tuple[str, Path, IO[Any]]] = []  # as typed, the target, the part
+        self._written: dict[str, os.stat_result] = {}  # the parts, as they were closed
         self._devices: list[tuple[str, IO[Any]]] = []
 
     def open(
@@ -126,6 +127,7 @@ class WholeFiles:
             self.path = path
             file.flush()
             os.fsync(file.fileno())
+            self._written[file.name] = os.fstat(file.fileno())
             file.close()  # Windows renames no file that is open
         self._take_names()
         for folder in {target.parent for _, target, _ in self._files}:
@@ -137,7 +139,11 @@ class WholeFiles:
         while waiting:
             self.path, target, file = waiting[0]
             try:
-                if os.path.lexists(file.name):  # else it was interrupted after its name was taken
+                # an interruption may have come after the name was taken
+                if os.path.lexists(file.name) or not _is(target, self._written[file.name]):
+                    if not _is(Path(file.name), self._written[file.name]):
+                        problem = "was removed or replaced while it was written: write all again"
+                        raise OSError(errno.ESTALE, problem, self.path)
                     _take(Path(file.name), target, self._replace)
                 waiting.pop(0)
             except KeyboardInterrupt as error:
@@ -218,6 +224,14 @@ def leftovers(paths: Iterable[str | os.PathLike[str]], *, ending: str | None = N
                     "remove it, and write the files of the set again"
                 )
     return lines
+
+
+def _is(path: Path, written: os.stat_result) -> bool:
+    """Return whether a path is of the file that was written, and of no link to it."""
+    try:
+        return os.path.samestat(path.lstat(), written)
+    except FileNotFoundError:
+        return False
 
 
 def _take(part: Path, target: Path, replace: bool) -> None:

@@ -20,7 +20,7 @@ VERSIONS = ("students", "solved")
 
 INSTALL = (
     "*Runs where `cvxprivacy` is installed with what its examples need: "
-    '`pip install -e ./verifier -e ".[examples]"` in a copy of the repository.*'
+    '`pip install -e ./verifier -e ".[examples]" -e ./sdc` in a copy of the repository.*'
 )
 YOUR_CODE, YOUR_WORDS = "# your answer", "*Your answer:*"
 

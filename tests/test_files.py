@@ -120,6 +120,19 @@ def test_an_error_between_two_names_says_which_files_are_new(elsewhere, monkeypa
     assert contents(elsewhere) == {"a.txt": b"a"}  # c.txt was not there before
 
 
+@pytest.mark.parametrize("link", [False, True])
+def test_a_part_that_is_removed_or_replaced_is_an_error(tmp_path, monkeypatch, link):
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text("old", encoding="utf-8")
+    Path("other").write_text("other", encoding="utf-8")
+    with pytest.raises(OSError, match="removed or replaced"), files.whole_files() as opened:
+        part = Path(opened.open("a.txt").name)
+        part.unlink()
+        if link:
+            part.symlink_to("other")
+    assert contents(tmp_path) == {"a.txt": b"old", "other": b"other"}
+
+
 def test_windows_writes_the_line_ends_that_are_given(monkeypatch):
     """Of all systems it alone has a flag for that."""
     monkeypatch.setattr(os, "O_BINARY", 0x8000, raising=False)

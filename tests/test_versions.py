@@ -29,6 +29,7 @@ def test_the_version_is_one():
     assert newest[1] == ("Unreleased" if before_release else VERSION)
     assert cpv.__version__ == metadata.version("cvxprivacy")
     assert sdc.__version__ == VERSION
+    assert "scripts" not in OURS["project"]  # the command is of cvxprivacy-sdc
     named = {name for name in SDC["project"]["dependencies"] if name.startswith("cvxprivacy")}
     assert named == {f"cvxprivacy[tables]=={VERSION}", f"cvxprivacy-verifier=={VERSION}"}
 

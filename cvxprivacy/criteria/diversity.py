@@ -259,13 +259,12 @@ class KAnonymity(TableCriterion):
     Examples
     --------
     >>> import cvxprivacy as cpv
-    >>> import cvxprivacy_sdc as sdc
     >>> source = cpv.DiscreteSource.from_counts([[4, 1, 1], [1, 2, 2]])
     >>> try:
     ...     cpv.MinimumDistortion(source, cpv.hamming(3), [cpv.KAnonymity(5)])
     ... except cpv.InputError as error:
     ...     print(error.remedy)
-    let cvxprivacy_sdc.WholeCounts design the table itself, or ask a law for RecordEntropy
+    ask a law for RecordEntropy, which every table of such groups satisfies
     """
 
     name = "k_anonymity"
@@ -281,9 +280,7 @@ class KAnonymity(TableCriterion):
         "(2001)",
         examples=("KAnonymity=5",),
     )
-    _instead = (
-        "let cvxprivacy_sdc.WholeCounts design the table itself, or ask a law for RecordEntropy"
-    )
+    _instead = "ask a law for RecordEntropy, which every table of such groups satisfies"
     k = Parameter(least=1.0, loosens="down", loosest=1.0)
 
     def __init__(self, k: Real) -> None:

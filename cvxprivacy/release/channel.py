@@ -280,7 +280,7 @@ class Channel(Frozen):
             key and moves on: the draws are worth what its secrecy is worth.  Channels of several
             columns of the same records need a seed each: by the same numbers two releases tell
             more together than by independent ones, up to all.  A further release that was solved
-            for with ``after=`` is drawn by :class:`Sequel`, whose numbers are others.
+            for with ``after=`` is drawn record by record, with numbers of its own.
         row_id : column name of a frame, or array_like, optional
             A name of each record.  Its draw then depends on seed and name alone, not on its
             place: the same record meets the same draw in another order, batch or month (so that

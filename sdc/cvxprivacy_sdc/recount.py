@@ -78,6 +78,8 @@ def recounted(
     """
     if not {"asked", "drawn"} <= report.keys():
         raise ValueError("the report is not what `release --out --json` printed of a single table")
+    if not all("kind" in check for check in report["checks"]):
+        raise ValueError("the report is of an earlier version, whose checks have no kind")
     outcome, coding = Recount(), report["asked"]["coding"]
     dropped = report.get("columns_dropped", [])
     before, after = ((rows or _records)(path, coding["reading"]) for path in (original, released))
@@ -118,10 +120,9 @@ def _judge(outcome: Recount, counts: _Counts, report: Mapping[str, Any]) -> None
     for check, rule in zip(checks, rules, strict=False):
         name, reported = check["criterion"], check["table"]
         number = next((v for v in rule.values() if isinstance(v, int | float)), 0)
-        bounds = [part["bound"] for part in (check["law"], reported) if part]
-        typed = number if check["kind"] == rule["kind"] else math.nan
-        if not all(bound is None or math.isclose(bound, typed) for bound in [*bounds, typed]):
+        if not _is_of(check, rule["kind"], number):
             outcome.problems.append(f"{name}: what was asked is {rule}")
+            name = f"{rule['kind']}({number:g})"
         margins = _margins(counts, rule, Fraction(number), report)
         if margins is None:
             outcome.lines.append(f"{name}: cannot be told here")
@@ -143,6 +144,18 @@ def _judge(outcome: Recount, counts: _Counts, report: Mapping[str, Any]) -> None
         value = _worst(rule["kind"], number, margins, report["units"])
         if reported["value"] is not None and value is not None:
             outcome.compare(f"{name}, at its worst", reported["value"], value)
+
+
+def _is_of(check: Mapping[str, Any], kind: str, number: float) -> bool:
+    """Return whether a check is of what was asked: its kind, its bounds, and what it is called."""
+    parts = [part for part in (check["law"], check["table"]) if part]
+    bounds = [part["bound"] for part in parts if part["bound"] is not None]
+    word = rf"(?<![\d.]){re.escape(f'{number:g}')}(?![\d.])"
+    called = check["criterion"].startswith(kind) and (
+        not number or re.search(word, check["criterion"])
+    )
+    stated = all(math.isclose(bound, number) for bound in bounds) and (bounds or not number)
+    return bool(check["kind"] == kind and called and stated)
 
 
 # ---- counting ----------------------------------------------------------------------------

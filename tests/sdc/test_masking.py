@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -16,7 +14,6 @@ import cvxprivacy as cpv
 from cvxprivacy.errors import UnknownValueError
 from tests import referee
 from tests.lengths import some_at_length
-from tests.repository import ROOT
 from tests.sdc.audits import WHY, refusal
 from tests.sdc.partition_cases import same_partition, tied_tables
 
@@ -444,15 +441,3 @@ def test_parameters_out_of_range():
         refusal("scale", masking.AdditiveNoise(scale).fit, [[1.0]])
     refusal("scale", masking.AdditiveNoise(1e200).fit, [[1.0], [2.0]])
     refusal("masked", masking.rescale, np.zeros((4, 3)), np.zeros((4, 2)))
-
-
-@pytest.mark.long
-def test_the_extra_is_named_where_scikit_learn_is_missing():
-    code = "import sys; sys.modules['sklearn'] = None; import cvxprivacy_sdc.masking"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT
-    )
-    assert done.returncode == 1
-    assert "pip install 'cvxprivacy[masking]'" in done.stderr
-    code = "import sys; sys.modules['sklearn'] = None; import cvxprivacy as c; c.compare"
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)

@@ -124,7 +124,7 @@ def test_changed_and_kept_records_are_written_alike(ending, here):
         pytest.importorskip("duckdb", reason="the extra `engines` is not installed")
         frame.to_parquet("t.parquet")
     elif ending == "xlsx":
-        openpyxl = pytest.importorskip("openpyxl", reason="the extra `files` is not installed")
+        openpyxl = pytest.importorskip("openpyxl", reason="cvxprivacy-sdc[files] is not installed")
         book = openpyxl.Workbook()
         book.active.append(["k", "n", "w"])
         for i, (k, n, w) in enumerate(rows):
@@ -133,7 +133,9 @@ def test_changed_and_kept_records_are_written_alike(ending, here):
             book.active.cell(i + 2, 1).font = openpyxl.styles.Font(bold=i % 2 > 0)
         book.save("t.xlsx")
     else:
-        pyreadstat = pytest.importorskip("pyreadstat", reason="the extra `files` is not installed")
+        pyreadstat = pytest.importorskip(
+            "pyreadstat", reason="cvxprivacy-sdc[files] is not installed"
+        )
         kind = "xport" if ending == "xpt" else ending
         getattr(pyreadstat, f"write_{kind}")(frame, f"t.{ending}")
     document = report("release", f"t.{ending}", *KEY, "--out", f"o.{ending}")
@@ -182,8 +184,8 @@ def test_missing_cells_are_written_as_most_are(here):
 @pytest.fixture
 def workbook(here):
     """Return a workbook with names of rows, formats, widths, a comment and another sheet."""
-    openpyxl = pytest.importorskip("openpyxl", reason="the extra `files` is not installed")
-    pytest.importorskip("python_calamine", reason="the extra `files` is not installed")
+    openpyxl = pytest.importorskip("openpyxl", reason="cvxprivacy-sdc[files] is not installed")
+    pytest.importorskip("python_calamine", reason="cvxprivacy-sdc[files] is not installed")
     book = openpyxl.Workbook()
     sheet, other = book.active, book.create_sheet("codes")
     sheet.title = "Survey 2026"
@@ -319,7 +321,7 @@ def ods(cell):
 
 
 def test_a_formula_of_an_ods_sheet_has_its_value_or_is_refused(here):
-    pytest.importorskip("python_calamine", reason="the extra `files` is not installed")
+    pytest.importorskip("python_calamine", reason="cvxprivacy-sdc[files] is not installed")
     how = ("release", "t.ods", "--sensitive", "w", "--key", "k", "--budget", "0.2")
     ods('<table:table-cell table:formula="of:=[.A1]*2"/>')
     pieces = ["C4 of sheet 'Survey' is a formula without a stored value", "save it"]

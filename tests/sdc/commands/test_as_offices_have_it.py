@@ -18,7 +18,7 @@ from cvxprivacy_sdc.formats.table_files import open_table
 from cvxprivacy_sdc.statements.columns import column_of
 from tests.sdc.commands.runner import loaded, refused, report, rows, say, write
 
-WHY = "the extra `files` is not installed"
+WHY = "cvxprivacy-sdc[files] is not installed"
 HOW = ("--sensitive", "ill", "--key", "sex", "--budget", "0.1", "--seed", 5)
 
 
@@ -346,7 +346,7 @@ def test_what_the_file_declares_as_missing_is_told_and_stays(ending, here):
 
 @pytest.mark.parametrize("ending", ["sav", "dta"])
 def test_a_board_reads_what_codes_are_called(ending, here):
-    pyreadstat = pytest.importorskip("pyreadstat", reason="the extra `files` is not installed")
+    pyreadstat = pytest.importorskip("pyreadstat", reason="cvxprivacy-sdc[files] is not installed")
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"sex": [1, 2] * 60, "ill": [i // 7 % 2 for i in range(120)]})
     labels = {"sex": {1: "male", 2: "female"}}

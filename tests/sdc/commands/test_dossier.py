@@ -866,7 +866,7 @@ def test_recoded_numbers_are_read_again_in_every_format(here, ending):
     frame = pd.read_csv("t.csv")[["age", "sex", "ill"]]
     path = f"r.{ending}"
     if ending == "sav":
-        pytest.importorskip("pyreadstat", reason="the extra `files` is not installed")
+        pytest.importorskip("pyreadstat", reason="cvxprivacy-sdc[files] is not installed")
         import pyreadstat
 
         pyreadstat.write_sav(frame, path)

@@ -18,7 +18,7 @@ from cvxprivacy_sdc.formats.storage_types import stored_as
 from cvxprivacy_sdc.formats.table_files import open_table
 from tests.sdc.commands.runner import loaded, people, refused, report, rows, say, write
 
-WHY = "the extra `files` is not installed"
+WHY = "cvxprivacy-sdc[files] is not installed"
 pyreadstat = pytest.importorskip("pyreadstat", reason=WHY)
 pytest.importorskip("python_calamine", reason=WHY)
 openpyxl = pytest.importorskip("openpyxl", reason=WHY)
@@ -295,7 +295,7 @@ def test_a_library_that_is_not_there_is_named(name, module, frame, monkeypatch):
     written(frame)
     monkeypatch.setitem(sys.modules, module, None)
     package = module.replace("_", "-")
-    pieces = [f"needs {package}", "pip install 'cvxprivacy[files]'"]
+    pieces = [f"needs {package}", "pip install 'cvxprivacy-sdc[files]'"]
     refused("release", name, *ROLES, pieces=pieces)
 
 

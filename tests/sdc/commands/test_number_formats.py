@@ -16,7 +16,7 @@ from cvxprivacy_sdc.formats.table_files import open_table
 from tests.lengths import rest_at_length
 from tests.sdc.commands.runner import ROOT, loaded, refused, report, say, write
 
-WHY = "the extra `files` is not installed"
+WHY = "cvxprivacy-sdc[files] is not installed"
 pyreadstat = pytest.importorskip("pyreadstat", reason=WHY)
 pd = pytest.importorskip("pandas", reason=WHY)
 

@@ -118,7 +118,7 @@ def test_one_to_one_linkage_of_many_records():
 
 @pytest.mark.long
 def test_probabilistic_linkage():
-    pytest.importorskip("splink", reason="the extra `linkage` is not installed")
+    pytest.importorskip("splink", reason="cvxprivacy-sdc[linkage] is not installed")
     rng = np.random.default_rng(0)
     x = rng.normal(size=(60, 3))
     near = probabilistic_linkage(x, x + 0.02 * rng.normal(size=x.shape))
@@ -130,13 +130,13 @@ def test_probabilistic_linkage():
 
 
 def test_steps_of_probabilistic_linkage_increase():
-    pytest.importorskip("splink", reason="the extra `linkage` is not installed")
+    pytest.importorskip("splink", reason="cvxprivacy-sdc[linkage] is not installed")
     refusal("steps", probabilistic_linkage, [[1.0]], [[1.0]], steps=(0.3, 0.1))
 
 
 def test_the_extra_of_probabilistic_linkage_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "splink", None)
-    with pytest.raises(MissingPackageError, match=r"cvxprivacy\[linkage\]"):
+    with pytest.raises(MissingPackageError, match=r"cvxprivacy-sdc\[linkage\]"):
         probabilistic_linkage([[1.0]], [[1.0]])
 
 
