@@ -287,9 +287,9 @@ class Planning:
         problem = problem_of(data, self.source)
         with steps() as on_step:
             rows = proposals.curve_of(problem, self.source, on_step)
-        bend, depth = proposals.bend_of(rows)
+        knee, depth = proposals.knee_of(rows)
         head = ("budget", "bits", "of before", "records unchanged", "")
-        table = [(*self._cells(row), "← here it bends" * (row is bend)) for row in rows]
+        table = [(*self._cells(row), "← here it bends" * (row is knee)) for row in rows]
         self._tell("", "what the best release within a budget tells at most, as is proved:")
         self._tell(*aligned([head, *table]), by=2)
         self._tell(*(relaxed(rule, problem.criteria) for rule in of_table(data)), by=4)
@@ -304,7 +304,7 @@ class Planning:
         why = "the curve is farthest below the straight line between its ends, by "
         why += f"{plain(depth, 3)} bits"
         self.row: Row = self._settle(
-            "How much change is bearable?", [repr(bend.budget)], why, self.budget, check
+            "How much change is bearable?", [repr(knee.budget)], why, self.budget, check
         )
         budget, most, share, kept = self._cells(self.row)
         self._tell(
@@ -313,7 +313,7 @@ class Planning:
         )
         self.document |= {
             "curve": [asdict(row) for row in rows],
-            "bend": {"at": asdict(bend), "depth": depth},
+            "bend": {"at": asdict(knee), "depth": depth},
             "chosen": asdict(self.row),
         }
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from cvxprivacy_sdc.copied.untouched import Leak
 
 __all__ = [
-    "ColumnFacts", "Row", "bend_of", "confidential", "curve_of", "distortions", "facts_of",
+    "ColumnFacts", "Row", "confidential", "curve_of", "distortions", "facts_of", "knee_of",
     "knowable", "others", "row_of", "small_groups",
 ]  # fmt: skip
 
@@ -320,18 +320,18 @@ def row_of(budget: float, solution: Solution, source: DiscreteSource) -> Row:
     return Row(budget, solution.lower, solution.upper, float(kept))
 
 
-def bend_of(rows: Sequence[Row]) -> tuple[Row, float]:
+def knee_of(rows: Sequence[Row]) -> tuple[Row, float]:
     """Return the row that is farthest below the straight line between the ends, and by how much.
 
     Examples
     --------
     >>> rows = [Row(0.0, 1.0, 1.0, 1.0), Row(0.1, 0.2, 0.21, 0.9), Row(0.2, 0.1, 0.1, 0.8)]
-    >>> row, depth = bend_of(rows)
+    >>> row, depth = knee_of(rows)
     >>> row.budget, round(depth, 3)
     (0.1, 0.34)
     """
     first, last = rows[0], rows[-1]
     slope = (last.lower - first.lower) / (last.budget - first.budget)
     depths = {row: first.lower + slope * (row.budget - first.budget) - row.upper for row in rows}
-    bend = max(rows[1:-1] or rows[-1:], key=lambda row: depths[row])
-    return bend, max(depths[bend], 0.0)
+    knee = max(rows[1:-1] or rows[-1:], key=lambda row: depths[row])
+    return knee, max(depths[knee], 0.0)

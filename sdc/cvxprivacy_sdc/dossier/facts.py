@@ -138,7 +138,7 @@ def release_facts(
             "records": source.records or 0,
             "others": first.others(columns, asked.opened),
             "asked": [*first.standing(checks), *first.undecided(checks, criteria)],
-            "told": first.told(
+            "told": first.with_meanings(
                 [*first.of_release(document, columns, drawn.audit), *first.of_order(order)]
             ),
             "cost": first.costs(columns, drawn.changed, changes, asked.opened, order),
@@ -354,7 +354,7 @@ def audit_facts(asked: Asked, audit: Audit, released: str | None, opened: Any) -
             "records": source.records or 0,
             "others": first.others(columns, opened),
             "asked": first.standing(checks),
-            "told": first.told(first.counted(audit, columns)),
+            "told": first.with_meanings(first.counted(audit, columns)),
             "cost": [],
         },
         files=first.handed_on(verdict, of_released, stay),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "costs", "counted", "handed_on", "left_out", "of_order", "of_release", "others", "percent",
-    "standing", "told", "undecided",
+    "standing", "undecided", "with_meanings",
 ]  # fmt: skip
 
 _ROUNDED = 1e-12  # of information: what sums of floats may be off nothing
@@ -139,7 +139,7 @@ def others(columns: Mapping[str, Sequence[str]], opened: Any) -> int:
     return len({*opened.header} - {*columns["sensitive"], *columns["key"], *opened.dropped})
 
 
-def told(lines: Sequence[tuple[str, str]]) -> list[Facts]:
+def with_meanings(lines: Sequence[tuple[str, str]]) -> list[Facts]:
     """Return lines with what they mean, as JSON holds them."""
     return [{"line": line, "meaning": meaning} for line, meaning in lines]
 

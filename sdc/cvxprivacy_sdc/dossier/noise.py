@@ -116,7 +116,7 @@ def noise_facts(
             "records": len(frame),
             "others": first.others(columns, asked.opened),
             "asked": first.standing([check]),
-            "told": first.told(
+            "told": first.with_meanings(
                 [*_leaks(frame, schema, solution, released, before), *first.of_order(order)]
             ),
             "cost": [*_costs(frame, released), *first.left_out(asked.opened, order)],

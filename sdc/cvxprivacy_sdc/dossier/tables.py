@@ -321,11 +321,11 @@ def uncertainty(
 
     def estimate(name: str, of: Any) -> Facts:
         numbers = ("bias", "remainder", "corrected", "lower", "upper")
-        known: Facts = {n: None if chosen else rounded(getattr(of, n)) for n in numbers}
+        estimates: Facts = {n: None if chosen else rounded(getattr(of, n)) for n in numbers}
         draws, note = of.draws, of.note
         if chosen:
             draws, note = 0, "none, as the groups of the key were chosen by these records"
-        return {"of": name, "counted": rounded(of.plugin), **known, "level": of.level,
+        return {"of": name, "counted": rounded(of.plugin), **estimates, "level": of.level,
                 "draws": draws, "note": note}  # fmt: skip
 
     rows = []

@@ -379,6 +379,8 @@ def test_both_forms_say_the_same_and_need_nothing_else(made, name):
     facts, page = loaded(made / f"{name}.json"), (made / f"{name}.html").read_text("utf-8")
     VALIDATOR.check_schema(schema())
     VALIDATOR.validate(facts)
+    for other in ({"more": 1}, {"kind": "plan"}, {"verdict": None}, {"cautions": [1]}):
+        assert not VALIDATOR.is_valid({**facts, **other}), other
     assert page == html(facts)
     for file in (f"{name}.html", f"{name}.json"):
         assert owner_only(made / file)
