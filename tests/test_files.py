@@ -125,11 +125,14 @@ def test_a_part_that_is_removed_or_replaced_is_an_error(tmp_path, monkeypatch, l
     monkeypatch.chdir(tmp_path)
     Path("a.txt").write_text("old", encoding="utf-8")
     Path("other").write_text("other", encoding="utf-8")
-    with pytest.raises(OSError, match="removed or replaced"), files.whole_files() as opened:
-        part = Path(opened.open("a.txt").name)
-        part.unlink()
-        if link:
-            part.symlink_to("other")
+    opened = files.WholeFiles(replace=True)
+    part = Path(opened.open("a.txt").name)
+    part.unlink()
+    if link:
+        part.symlink_to("other")
+    with pytest.raises(OSError, match="removed or replaced"):
+        opened.finish()
+    opened.close()
     assert contents(tmp_path) == {"a.txt": b"old", "other": b"other"}
 
 

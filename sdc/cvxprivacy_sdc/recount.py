@@ -151,9 +151,8 @@ def _is_of(check: Mapping[str, Any], kind: str, number: float) -> bool:
     parts = [part for part in (check["law"], check["table"]) if part]
     bounds = [part["bound"] for part in parts if part["bound"] is not None]
     word = rf"(?<![\d.]){re.escape(f'{number:g}')}(?![\d.])"
-    called = check["criterion"].startswith(kind) and (
-        not number or re.search(word, check["criterion"])
-    )
+    text = check["criterion"]
+    called = text.startswith(kind) and (not number or re.search(word, text))
     stated = all(math.isclose(bound, number) for bound in bounds) and (bounds or not number)
     return bool(check["kind"] == kind and called and stated)
 

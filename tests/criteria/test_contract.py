@@ -470,8 +470,7 @@ def test_what_is_of_tables_is_refused_by_programs():
             call()
         assert caught.value.argument == "criteria"
         assert caught.value.problem == "KAnonymity is decided on tables alone"
-        for piece in ("WholeCounts", "RecordEntropy"):
-            assert piece in caught.value.remedy
+        assert "RecordEntropy" in caught.value.remedy
 
 
 # ---- measures ----------------------------------------------------------------------------
@@ -514,6 +513,6 @@ def test_a_measure_that_only_composes_another_is_proved_alike(name):
 
 def test_every_criterion_and_every_measure_is_under_this_contract():
     assert {type(rule).__name__ for rule in RULES.values()} == set(criteria.__all__) - {"Criterion"}
-    bases = {"Leakage", "MEASURES", "Polyhedral", "Smooth", "measures"}
+    bases = {"Leakage", "MEASURES", "Polyhedral", "Smooth", "divergence", "measures"}
     listed = {type(measure).__name__ for measure, _ in MEASURES.values()}
     assert listed >= set(cpv.leakage.__all__) - bases

@@ -577,8 +577,9 @@ class EncodedText:
             raise InputError("encoding", repr(encoding), remedy, value=encoding) from None
         self.path, self.encoding = Path(path), encoding
         with self._open() as file:
-            start, self._stamp = self._read(file, CHUNK), _stamp(os.fstat(file.fileno()))
-        self._short = len(start) < CHUNK
+            size = max(CHUNK, 4)  # of which 4 may be a mark
+            start, self._stamp = self._read(file, size), _stamp(os.fstat(file.fileno()))
+        self._short = len(start) < size
         if not start:
             raise self.error("an empty file", "put the columns' names in the first line")
         self.codec = _mark_of(start) or name
