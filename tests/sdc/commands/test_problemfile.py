@@ -585,7 +585,7 @@ kind = "LDiversity" | l = 5
 >> source: no number of records behind it
 @head @years | [[criteria]] | kind = "RecordEntropy" | k = 2 | [source] # here
 identical = [0.5, 0.5] | x = [25, 40]
->> criteria: KAnonymity is decided on tables alone; let WholeCounts
+>> criteria: KAnonymity is decided on tables alone; ask a law for RecordEntropy
 @head @source @years | [[criteria]] # here | kind = "KAnonymity" | k = 2
 >> criteria[1].mask[0][0]: 'no' is a string; write a number or a boolean
 @head @source @years @first | [[criteria]] | kind = "ForbiddenMoves" | mask = [["no"]] # here
