@@ -158,17 +158,13 @@ def test_the_file_is_written_whole_or_not_at_all(
     if place == "replace":
         monkeypatch.setattr(Path, "replace", fail)
     else:
-        real = files._opened
+        real = files.WholeFiles.open
 
         def full(*args: Any, **options: Any) -> Any:
-            file = real(*args, **options)
-            file.write("{")
-            file.close()
-            unwritable = tmp_path / "unwritable"
-            unwritable.touch()
-            return unwritable.open()
+            real(*args, **options).write("{")
+            return Path(os.devnull).open(encoding="utf-8")
 
-        monkeypatch.setattr(files, "_opened", full)
+        monkeypatch.setattr(files.WholeFiles, "open", full)
     with pytest.raises(OSError, match=r"no space|not writable"):
         certificates["plain"].to_json(target)
     monkeypatch.undo()
