@@ -21,10 +21,18 @@ from cvxprivacy.model.information import nat
 from cvxprivacy.results.enclosure import Enclosure
 from cvxprivacy_verifier.balls import PRECISION, UnprovableError, ball, ceil, floor
 
-__all__ = ["FIVE_DIGITS", "ClosedFormPrice", "Price", "PriceBounds", "is_narrow", "price_within"]
+__all__ = [
+    "FIVE_DIGITS",
+    "WITHIN",
+    "ClosedFormPrice",
+    "Price",
+    "PriceBounds",
+    "is_narrow",
+    "price_within",
+]
 
 FIVE_DIGITS = 2e-4  # relative distance of the ends, up to which five digits are printed
-_DETERMINED = 0.01  # relative distance of the ends, up to which a price is determined
+WITHIN = 0.01  # relative distance of the ends, up to which a price is determined
 _NEXT_TO_ZERO = 1e-6  # distance of ends around 0, in the price's unit, up to which it is
 
 Kind = Literal["two-sided", "one-sided", "not determined", "not proved"]
@@ -112,7 +120,7 @@ class Price(Enclosure):
         return self.multiplier, self.lower, self.upper, self.kind
 
 
-def is_narrow(lower: float, upper: float, unit: float, share: float = _DETERMINED) -> bool:
+def is_narrow(lower: float, upper: float, unit: float, share: float = WITHIN) -> bool:
     """Return whether ends determine a price: relative to it, or next to 0 in its ``unit``."""
     if not (math.isfinite(lower) and math.isfinite(upper)):
         return False

@@ -33,6 +33,7 @@ from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds
 from cvxprivacy.results.nearby_releases import extreme_releases, moved_releases
 from cvxprivacy.results.price_bounds import (
     FIVE_DIGITS,
+    WITHIN,
     Kind,
     Price,
     PriceBounds,
@@ -44,14 +45,23 @@ from cvxprivacy.solvers.interior.method import foreign_measures
 from cvxprivacy.solvers.presolve import zero_multipliers
 from cvxprivacy_verifier import verify
 
-__all__ = ["LEAST_UNIT", "ChannelPrices", "MovingBounds", "constant_rate", "nearby_steps"]
+__all__ = [
+    "ALWAYS_TRIED",
+    "LEAST_UNIT",
+    "ChannelPrices",
+    "MovingBounds",
+    "constant_rate",
+    "nearby_steps",
+]
 
 MOST_ENTRIES = 20_000  # n m, beyond which no price is proved
 MOST_SOLVED = 1_200  # n² m, up to which nearby programs are solved
 LEAST_UNIT = 1e-9  # of the optimum's unit: smaller differences are those of proofs
 LEAST_BOUND = {"maximum": 1.0, "excess": 0.0}  # of auxiliaries: nothing is feasible below
-# optima are straight along long steps where programs are linear, and ends then narrow
-NEARBY_SHARES = (0.1, 1e-2, 1e-4, 1.0, 1e-6)  # steps to both sides, as shares of the number
+# steps to both sides, as shares of the number: where programs are linear, optima are straight along
+# long steps, and the ends narrow; where they are curved, short steps have narrower ones
+NEARBY_SHARES = (0.1, 1e-4, 1e-2, 1.0, 1e-6)
+ALWAYS_TRIED = 4  # steps, unless the ends give five digits before
 NEARBY_SPANS = (1e-6, 1e-8)  # steps to more room, as shares of what the left-hand side spans
 TINY = 1e-6  # share of that span: for smaller numbers, steps of the second kind come first
 RAISED = (1e-9, 1e-6, 1e-5, 1e-4, 3e-4, 1e-3)  # shares by which multipliers are raised
@@ -347,7 +357,7 @@ class ChannelPrices:
 
     def _add_solved(self, slopes: PriceBounds, number: _Number, unit: float, least: bool) -> None:
         """Solve nearby programs until the ends are narrow."""
-        for step in self._steps(number, least):
+        for tried, step in enumerate(self._steps(number, least), 1):
             if (moved := number.moved(Fraction(step))) is None:
                 continue
             there = _solved(moved[0])
@@ -357,7 +367,8 @@ class ChannelPrices:
             # its multipliers are feasible here (P27); so is its release, if only weights move
             rescored = _rescored(self.program, there.dual, self.primal.matrix)
             self._add_here(slopes, there.primal, [there.dual, *rescored])
-            if is_narrow(*slopes.ends, unit):
+            enough = FIVE_DIGITS if tried < ALWAYS_TRIED else WITHIN
+            if is_narrow(*slopes.ends, unit, enough):
                 return
 
     def _steps(self, number: _Number, least: bool) -> list[float]:
