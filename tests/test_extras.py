@@ -116,9 +116,10 @@ HIDDEN = brings("all") | {"distributed"}
 def answered(folder, hidden, **asked):
     """Return what a process says in which packages are hidden."""
     asked = {"hidden": sorted(hidden), "code": {}, "commands": {}, "examples": False, **asked}
+    kept = {name: value for name, value in os.environ.items() if name != "CVXPRIVACY_DATA"}
     done = subprocess.run(
         [sys.executable, "-m", "tests.light"], cwd=folder, input=json.dumps(asked),
-        env={k: v for k, v in os.environ.items() if k != "CVXPRIVACY_DATA"},
+        env={**kept, "PYTHONPATH": str(ROOT)},
         capture_output=True, text=True, check=False, encoding="utf-8",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
