@@ -115,8 +115,8 @@ def write(root: Path, folder: Path) -> None:
     names = ["index", *(path.stem for path in found)]
     for old in {*folder.glob("*.md")} - {folder / f"{name}.md" for name in names}:
         old.unlink()
-    package = (root / "cvxprivacy").rglob("*.py")
-    changed = max((path.stat().st_mtime for path in package), default=0.0)
+    code = [path for package in ("cvxprivacy", "sdc") for path in (root / package).rglob("*.py")]
+    changed = max((path.stat().st_mtime for path in code), default=0.0)
     with ThreadPoolExecutor(2) as pool:
         printed = pool.map(lambda path: run(path, root, folder, changed), found)
         for path, said in zip(found, printed, strict=True):
