@@ -21,14 +21,12 @@ from cvxprivacy.programs.parameter import Symbol
 from cvxprivacy.release.gaussian import GaussianRelease
 from cvxprivacy.results.price_bounds import (
     FIVE_DIGITS,
-    WITHIN,
     Price,
     PriceBounds,
     is_narrow,
     price_within,
 )
 from cvxprivacy.results.prices import (
-    ALWAYS_TRIED,
     LEAST_UNIT,
     MovingBounds,
     constant_rate,
@@ -231,11 +229,10 @@ class CovariancePrices:
             slopes.add_release(proof, bounds.rates, ErrorCovariance(self.primal.root, middle))
         _add_raised(prover, slopes, self.dual, np.array(self.primal.middle, float))
         if self.nearby and not is_narrow(*slopes.ends, unit):
-            for tried, (room, near) in enumerate(self._solved_nearby(bounds, prover), 1):
+            for room, near in self._solved_nearby(bounds, prover):
                 slopes.add_nearby(room, near.upper)
                 _add_raised(prover, slopes, near.dual, np.array(near.primal.middle, float))
-                enough = FIVE_DIGITS if tried < ALWAYS_TRIED else WITHIN
-                if is_narrow(*slopes.ends, unit, enough):
+                if is_narrow(*slopes.ends, unit):
                     break
         low, high = slopes.ends
         least = math.isinf(low) and self._is_least(bounds)

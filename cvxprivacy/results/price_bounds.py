@@ -260,7 +260,7 @@ class ClosedFormPrice:
             return {self.name: Price(self.slope, -math.inf, bounds.ends[1], "one-sided")}
         bounds.add_nearby(-step, self._upper_at(number - step))
         low, high = bounds.ends
-        narrow = is_narrow(low, high, self._unit(low))
+        narrow = is_narrow(low, high, self._unit(low) if low <= 0 <= high else 0.0)
         kind: Kind = "two-sided" if narrow else "not determined"
         return {self.name: Price(self.slope, low, high, kind)}
 

@@ -33,7 +33,6 @@ from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds
 from cvxprivacy.results.nearby_releases import extreme_releases, moved_releases
 from cvxprivacy.results.price_bounds import (
     FIVE_DIGITS,
-    WITHIN,
     Kind,
     Price,
     PriceBounds,
@@ -46,7 +45,6 @@ from cvxprivacy.solvers.presolve import zero_multipliers
 from cvxprivacy_verifier import verify
 
 __all__ = [
-    "ALWAYS_TRIED",
     "LEAST_UNIT",
     "ChannelPrices",
     "MovingBounds",
@@ -60,8 +58,7 @@ LEAST_UNIT = 1e-9  # of the optimum's unit: smaller differences are those of pro
 LEAST_BOUND = {"maximum": 1.0, "excess": 0.0}  # of auxiliaries: nothing is feasible below
 # steps to both sides, as shares of the number: where programs are linear, optima are straight along
 # long steps, and the ends narrow; where they are curved, short steps have narrower ones
-NEARBY_SHARES = (0.1, 1e-4, 1e-2, 1.0, 1e-6)
-ALWAYS_TRIED = 4  # steps, unless the ends give five digits before
+NEARBY_SHARES = (1e-2, 1e-4, 0.1, 1.0, 1e-6)
 NEARBY_SPANS = (1e-6, 1e-8)  # steps to more room, as shares of what the left-hand side spans
 TINY = 1e-6  # share of that span: for smaller numbers, steps of the second kind come first
 RAISED = (1e-9, 1e-6, 1e-5, 1e-4, 3e-4, 1e-3)  # shares by which multipliers are raised
@@ -357,7 +354,7 @@ class ChannelPrices:
 
     def _add_solved(self, slopes: PriceBounds, number: _Number, unit: float, least: bool) -> None:
         """Solve nearby programs until the ends are narrow."""
-        for tried, step in enumerate(self._steps(number, least), 1):
+        for step in self._steps(number, least):
             if (moved := number.moved(Fraction(step))) is None:
                 continue
             there = _solved(moved[0])
@@ -367,8 +364,7 @@ class ChannelPrices:
             # its multipliers are feasible here (P27); so is its release, if only weights move
             rescored = _rescored(self.program, there.dual, self.primal.matrix)
             self._add_here(slopes, there.primal, [there.dual, *rescored])
-            enough = FIVE_DIGITS if tried < ALWAYS_TRIED else WITHIN
-            if is_narrow(*slopes.ends, unit, enough):
+            if is_narrow(*slopes.ends, unit):
                 return
 
     def _steps(self, number: _Number, least: bool) -> list[float]:
