@@ -60,7 +60,7 @@ SILENT = {
 }  # fmt: skip
 DEFS = (ast.FunctionDef, ast.AsyncFunctionDef)
 MANY = 8  # parameters
-RUNS = 5  # of which the median's time is told
+RUNS = 5  # the median of their times is printed
 
 
 # ---- by reading --------------------------------------------------------------------------

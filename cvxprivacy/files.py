@@ -139,12 +139,14 @@ class WholeFiles:
         while waiting:
             self.path, target, file = waiting[0]
             try:
-                # an interruption may have come after the name was taken
-                if os.path.lexists(file.name) or not _is(target, self._written[file.name]):
-                    if not _is(Path(file.name), self._written[file.name]):
-                        problem = "was removed or replaced while it was written: write all again"
-                        raise OSError(errno.ESTALE, problem, self.path)
+                written = self._written[file.name]
+                if _is(target, written):
+                    pass  # an interruption came after the name was taken; the part is left to close
+                elif _is(Path(file.name), written):
                     _take(Path(file.name), target, self._replace)
+                else:
+                    problem = "was removed or replaced while it was written: write all again"
+                    raise OSError(errno.ESTALE, problem, self.path)
                 waiting.pop(0)
             except KeyboardInterrupt as error:
                 interruption = error
@@ -202,7 +204,7 @@ def file_sum(path: str | os.PathLike[str]) -> str:
 
 
 def leftovers(paths: Iterable[str | os.PathLike[str]], *, ending: str | None = None) -> list[str]:
-    """Name the parts that killed processes left beside files of these names, in words.
+    """Name the parts that killed processes left next to files of these names, in words.
 
     Nothing is opened, followed or removed: whoever may write into a folder may have put it there.
 
@@ -238,9 +240,6 @@ def _take(part: Path, target: Path, replace: bool) -> None:
     """Rename a part; FileExistsError is raised for a target that is not to be replaced."""
     if replace:
         part.replace(target)  # which replaces a link, and follows none
-        return
-    if os.path.lexists(target) and part.samefile(target):
-        part.unlink()  # of two names for one file, the latter was taken before
         return
     try:
         os.link(part, target)
