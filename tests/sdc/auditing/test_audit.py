@@ -348,7 +348,7 @@ def test_four_groups_of_the_paper():
 def test_pycanon_itself(tmp_path):
     """The numbers stated in test_measures.py, from pycanon in an environment of its own."""
     adult = real_folder("adult") / "adult.csv"
-    module = script(ROOT / "benchmarks" / "pycanon_audit.py")
+    module = script(ROOT / "benchmarks" / "sdc" / "pycanon_audit.py")
     try:
         python = module.environment(tmp_path)
     except subprocess.CalledProcessError as error:

@@ -568,6 +568,7 @@ def test_at_ctrl_c_whenever_it_ends_and_says_so(seconds):
 import os, signal, threading, warnings
 import numpy as np
 import cvxprivacy as cpv
+import cvxprivacy_sdc as sdc
 rng = np.random.default_rng(5)
 source = cpv.DiscreteSource.from_counts(rng.integers(1, 30, (3, 40)))
 line = np.abs(np.subtract.outer(np.arange(40.0), np.arange(40.0)))
