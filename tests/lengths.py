@@ -16,9 +16,19 @@ def rest_at_length(values: Collection[Any], often: int) -> list[Any]:
     return _marked(values, set(range(often)))
 
 
-def some_at_length(values: Collection[Any], often: int) -> list[Any]:
-    """Return parameters of which ``often``, spread over all of them, are tried every time."""
-    return _marked(values, {i * len(values) // often for i in range(often)})
+def some_at_length(values: Collection[Any], often: int, long: int | None = None) -> list[Any]:
+    """Return parameters of which ``often``, spread over all of them, are tried every time.
+
+    Where there are more than ``long`` of them, the long suite tries about so many, campaigns all.
+    """
+    if long is not None:
+        values = some_weekly(values, long)
+    return _marked(values, _spread(values, often))
+
+
+def some_weekly(values: Collection[Any], often: int) -> list[Any]:
+    """Return parameters of a long test, of which ``often`` are tried each time and all weekly."""
+    return _marked(values, _spread(values, often), pytest.mark.campaign)
 
 
 def seeds(number: int, often: int) -> list[Any]:
@@ -26,19 +36,23 @@ def seeds(number: int, often: int) -> list[Any]:
 
     Those of each kind are spread over all of them.
     """
-    always, long = ({i * number // n for i in range(n)} for n in (often, min(3 * often, number)))
+    always, long = (_spread(range(number), n) for n in (often, min(3 * often, number)))
     marks = {i: [pytest.mark.long if i in long else pytest.mark.campaign] for i in range(number)}
     return [pytest.param(i, marks=[] if i in always else marks[i]) for i in range(number)]
 
 
-def _marked(values: Collection[Any], always: set[int]) -> list[Any]:
+def _spread(values: Collection[Any], often: int) -> set[int]:
+    return {i * len(values) // often for i in range(often)}
+
+
+def _marked(values: Collection[Any], always: set[int], mark: Any = pytest.mark.long) -> list[Any]:
     marked = []
     for i, value in enumerate(values):
         if i in always:
             marked.append(value)
         elif hasattr(value, "marks"):  # of pytest.param
-            marked.append(value._replace(marks=(*value.marks, pytest.mark.long)))
+            marked.append(value._replace(marks=(*value.marks, mark)))
         else:
             arguments = value if isinstance(value, tuple) else (value,)
-            marked.append(pytest.param(*arguments, marks=pytest.mark.long))
+            marked.append(pytest.param(*arguments, marks=mark))
     return marked

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.lengths import some_weekly
 from tests.repository import ROOT, script
 
 pytest.importorskip("myst_nb", reason="needs what builds the pages: pip install -e .[docs]")
@@ -139,7 +140,7 @@ TUTORIALS = [page for page in PAGES if page.startswith("tutorials/")]
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("page", TUTORIALS)
+@pytest.mark.parametrize("page", some_weekly(TUTORIALS, 4))
 def test_a_students_notebook_runs_in_jupyter(folder, tmp_path, page):
     client = pytest.importorskip("nbclient", reason="needs nbclient: pip install -e .[dev]")
     notebook = nbformat.read(folder / "students" / f"{page}.ipynb", as_version=4)
@@ -149,7 +150,8 @@ def test_a_students_notebook_runs_in_jupyter(folder, tmp_path, page):
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("page", "version"), [(TUTORIALS[0], "students"), *((page, "solved") for page in TUTORIALS)]
+    ("page", "version"),
+    some_weekly([(TUTORIALS[0], "students"), *((page, "solved") for page in TUTORIALS)], 4),
 )
 def test_it_runs_in_marimo(folder, tmp_path, page, version):
     pytest.importorskip("marimo", reason="needs marimo: pip install -e .[notebook]")

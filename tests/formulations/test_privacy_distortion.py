@@ -73,7 +73,9 @@ def test_the_unit_of_distortion_does_not_matter(scale):
     assert b.prices["budget"] * scale == pytest.approx(a.prices["budget"], rel=1e-5)
 
 
-@pytest.mark.parametrize(("key", "count"), [(1, 10), pytest.param(2, 600, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("key", "count"), [(1, 10), pytest.param(2, 600, marks=pytest.mark.campaign)]
+)
 def test_nearly_all_random_instances_reach_a_billionth_of_a_nat(key, count):
     """At least 99 % of instances up to 10 × 30 × 30."""
     widths = []

@@ -43,7 +43,7 @@ def widths(seed: int, count: int, largest: int = 30) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("seed", "count", "largest"), [(2, 5, 16), pytest.param(1, 40, 30, marks=pytest.mark.long)]
+    ("seed", "count", "largest"), [(2, 5, 16), pytest.param(1, 40, 30, marks=pytest.mark.campaign)]
 )
 def test_enclosures_are_narrow(seed: int, count: int, largest: int) -> None:
     gaps = widths(seed, count, largest)

@@ -18,6 +18,7 @@ from cvxprivacy.criteria.decisions import within
 from cvxprivacy.formulations.sequel import after_releases
 from cvxprivacy.programs.parameter import Scalar
 from tests import referee
+from tests.lengths import some_at_length
 from tests.refusals import refused
 
 AGES = [25, 40, 55, 70]
@@ -208,8 +209,10 @@ def within_all_releases(first, last, epsilon):
     )
 
 
-@pytest.mark.parametrize("remember", [True, False])
-@pytest.mark.parametrize("of_a_metric", [True, False])
+@pytest.mark.parametrize(
+    ("of_a_metric", "remember"),
+    some_at_length([*itertools.product([True, False], [True, False])], 2),
+)
 @pytest.mark.parametrize(
     ("chances", "epsilons"),
     [

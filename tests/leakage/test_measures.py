@@ -28,7 +28,7 @@ from tests.claims import claimed
 from tests.criteria.definitions import standing
 from tests.leakage.derivatives import assert_derivatives
 from tests.leakage.measures import GROUND, MATRIX, MEASURES, in_cvxpy, kinds_of, moved
-from tests.lengths import some_at_length
+from tests.lengths import some_at_length, some_weekly
 from tests.second_checker import check
 from tests.second_checker.measures import Measure
 from tests.second_checker.numbers import exact
@@ -259,7 +259,7 @@ def test_optima_are_those_of_the_definition(name: str) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", MEASURES)
+@pytest.mark.parametrize("name", some_weekly(MEASURES, 5))
 def test_optima_at_length(name: str) -> None:
     for seed in range(100, 106):
         optimum(name, seed)

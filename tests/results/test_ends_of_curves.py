@@ -95,7 +95,7 @@ KINDS: dict[str, Callable[[Chance], Any]] = {
 @pytest.mark.filterwarnings("ignore::UserWarning")  # of what is infeasible, or loose
 @pytest.mark.parametrize(
     ("kind", "seed"),
-    some_at_length([(kind, seed) for seed in range(EACH) for kind in KINDS], 6),
+    some_at_length([(kind, seed) for seed in range(EACH) for kind in KINDS], 6, 120),
 )
 def test_ends_and_prices_next_to_an_end(kind, seed):
     problem = KINDS[kind](np.random.default_rng(seed))

@@ -85,7 +85,7 @@ def test_names_of_a_table(run, tmp_path):
         run("problems/names", "--table", str(tmp_path / "empty.csv"))
 
 
-@pytest.mark.long
+@pytest.mark.campaign
 def test_a_million_names(run):
     ran = run("problems/names")
     assert len(ran.result.law) == 1_000_000

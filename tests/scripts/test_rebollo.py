@@ -96,7 +96,7 @@ def test_script_rebollo_fig6(run):
     assert performance(source, again[2]) == pytest.approx(again[1::-1])
 
 
-@pytest.mark.long
+@pytest.mark.campaign
 def test_rebollo_fig6_at_full_length(run):
     ran = run("figures/rebollo_fig6")
     assert ran.differing == {UNCLOSE}
@@ -114,7 +114,7 @@ def test_rebollo_fig6_at_full_length(run):
         assert max(ends[rho, "projected, 1e-3", d][4] for d in (0.25, 0.5, 0.75)) < 2.5
 
 
-@pytest.mark.long
+@pytest.mark.campaign
 def test_no_mixture_of_the_trivial_rules_brings_the_descent_near():
     """§6.1 does not say from which one a λ starts."""
     source, error = sampled()

@@ -136,7 +136,7 @@ def test_script_sankar_fig5(run):
     check_figure_5(ran)
 
 
-@pytest.mark.long
+@pytest.mark.campaign
 def test_figure_5_of_sankar_at_full_size(run):
     ran = run("figures/sankar_fig5")
     assert ran.differing == set()
@@ -166,7 +166,7 @@ def check_figure_5(ran):
     assert (losses["Thm. 3"] <= losses["Thm. 2"] + 1e-6).all()
 
 
-@pytest.mark.long
+@pytest.mark.campaign
 def test_no_rate_loss_is_of_the_continuum_and_of_gaussians():
     """Theorems 2 and 3 on small grids: what is lost, and for which laws."""
     module = script(ROOT / "figures" / "sankar_fig5.py")

@@ -547,7 +547,7 @@ def at_random(rng: np.random.Generator):
     return cpv.PrivacyDistortion(source, error, budget=budget, criteria=criteria)
 
 
-@pytest.mark.long
+@pytest.mark.campaign
 def test_a_campaign_over_all_criteria():
     """Certified, or proved infeasible, in 99 %; by the path alone in 95 %, half in 25 steps."""
     rng, steps, open_, asked = np.random.default_rng(20_260), [], [], 0

@@ -132,7 +132,7 @@ def test_laws_at_random() -> None:
     assert steps <= 25
 
 
-@pytest.mark.long
+@pytest.mark.campaign
 def test_a_campaign_over_laws() -> None:
     share, steps = campaign(range(1000, 1120))
     assert share >= 0.98

@@ -366,7 +366,7 @@ def test_measures_at_random() -> None:
     assert median(steps) <= 20
 
 
-@pytest.mark.long
+@pytest.mark.campaign
 def test_a_campaign_over_all_measures() -> None:
     """Certified, or proved infeasible, in 99 % by the path alone; half of them in 20 steps."""
     open_, steps = campaign(150)

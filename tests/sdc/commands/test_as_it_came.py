@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.lengths import some_at_length
 from tests.sdc.commands.runner import loaded, refused, report, say, write
 
 KEY = ("--sensitive", "w", "--key", "k,n", "--budget", "0.2", "--seed", 3)
@@ -50,7 +51,7 @@ REMARKS = {
 }
 
 
-@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("name", some_at_length(list(WRITERS), 3))
 def test_text_with_names_of_rows_blank_lines_and_comments(name, here):
     """It is released, verified and released again; every line but its key is as it was."""
     text, typed, first = WRITERS[name]

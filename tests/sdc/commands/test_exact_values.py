@@ -7,11 +7,13 @@ import sys
 import tempfile
 from collections import Counter
 from decimal import Decimal
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from tests.engines import pa
+from tests.lengths import some_at_length
 from tests.sdc.commands.runner import report, say
 from tests.tables.test_exact_values import table_of
 
@@ -49,8 +51,9 @@ def in_files(seed, kind, ending, bins=False):
     return [(seed, kind, ending, bins, what) for what in wrong]
 
 
-@pytest.mark.parametrize("ending", ["parquet", "csv"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "ending"), some_at_length([*product(KINDS, ["parquet", "csv"])], 3)
+)
 def test_a_file_is_released_as_it_is(kind, ending, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert in_files(1, kind, ending) + in_files(1, kind, ending, bins=True) == []

@@ -13,6 +13,7 @@ import pytest
 import cvxprivacy as cpv
 from cvxprivacy.tables import TableSchema
 from cvxprivacy_sdc.formats.parquet import ParquetTable
+from tests.lengths import some_at_length
 from tests.sdc.commands.runner import report, say
 
 WHY = "the extra `engines` is not installed"
@@ -106,8 +107,9 @@ KEYS = ["int8", "uint32", "float16", "float32", "bool", "string", "large_string"
         "large categories"]  # fmt: skip
 
 
-@pytest.mark.parametrize("missing", ["level", "drop"])
-@pytest.mark.parametrize("name", KEYS)
+@pytest.mark.parametrize(("name", "missing"), some_at_length(
+    [(name, missing) for name in KEYS for missing in ("level", "drop")], 13,
+))  # fmt: skip
 def test_a_key_column_keeps_its_type(name, missing, here):
     kind, values = TYPES[name]
     if name.startswith("timestamp"):

@@ -21,6 +21,7 @@ from click.testing import CliRunner
 from cvxprivacy_sdc.commands import main, proposals
 from cvxprivacy_sdc.statements import problemfile
 from cvxprivacy_sdc.statements.statement import table_source
+from tests.lengths import some_weekly
 from tests.public_tables import real_folder
 from tests.sdc.commands.runner import (
     ROOT,
@@ -302,7 +303,9 @@ def test_round_numbers_reach_both_ends():
 @pytest.mark.real
 @pytest.mark.parametrize(
     ("name", "options"),  # of the last two no whole counts are designed, which takes a minute
-    [("census", ()), ("adult", ("--criterion", "none")), ("eia", ("--criterion", "none"))],
+    some_weekly(
+        [("census", ()), ("adult", ("--criterion", "none")), ("eia", ("--criterion", "none"))], 1
+    ),
 )
 def test_plans_of_public_tables_run_unchanged(name, options, here):
     table = real_folder(name) / f"{name}.csv"

@@ -15,7 +15,7 @@ import pytest
 
 import cvxprivacy as cpv
 import cvxprivacy_sdc as sdc
-from tests.lengths import some_at_length
+from tests.lengths import some_at_length, some_weekly
 from tests.public_tables import real_folder
 
 KEYS = [
@@ -127,7 +127,7 @@ def test_the_optimum_without_suppression_is_that_of_arx(case):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("case", range(len(SUPPRESSING)))
+@pytest.mark.parametrize("case", some_weekly(range(len(SUPPRESSING)), 1))
 def test_the_optimum_with_suppression_is_that_of_arx(case):
     agrees(*SUPPRESSING[case])
 
@@ -172,7 +172,7 @@ UNSUPPRESSED = [
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("case", range(len(UNSUPPRESSED)))
+@pytest.mark.parametrize("case", some_weekly(range(len(UNSUPPRESSED)), 1))
 def test_the_best_minimal_node_is_that_of_arx(case):
     sensitive, criteria, limit, cost, loss, levels = UNSUPPRESSED[case]
     best = recoded(sensitive, criteria, suppress=limit, keep="discernibility")
@@ -190,7 +190,7 @@ LIKENESS = [
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("case", range(len(LIKENESS)))
+@pytest.mark.parametrize("case", some_weekly(range(len(LIKENESS)), 1))
 def test_likeness_suppresses_the_records_that_arx_does(case):
     beta, enhanced, limit, loss, levels = LIKENESS[case]
     rule = sdc.BetaLikeness(beta, enhanced=enhanced)

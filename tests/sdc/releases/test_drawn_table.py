@@ -162,7 +162,7 @@ def test_an_ensured_table_breaks_nothing():
     assert ensured(0, 4) >= 2  # of tables that broke something before
 
 
-@pytest.mark.long
+@pytest.mark.campaign
 def test_sixty_ensured_tables_break_nothing():
     assert ensured(1_000, 60) >= 30
 

@@ -9,6 +9,7 @@ import pytest
 
 from cvxprivacy.model.information import miller_madow, mutual_information
 from cvxprivacy_sdc.risk.estimators import estimated
+from tests.lengths import some_weekly
 from tests.sdc.audits import refusal
 
 
@@ -31,7 +32,9 @@ def test_the_interval_covers_what_it_says_it_covers():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("shape", "seed"), [((2, 4), 1), ((3, 8), 2), ((7, 20), 3), ((7, 72), 4)])
+@pytest.mark.parametrize(
+    ("shape", "seed"), some_weekly([((2, 4), 1), ((3, 8), 2), ((7, 20), 3), ((7, 72), 4)], 1)
+)
 def test_coverage_by_records_per_cell(shape, seed):
     """What the docstring of ``estimated`` says of 10 and of 20 records per observed cell."""
     law = np.random.default_rng(seed).dirichlet(np.full(math.prod(shape), 1.0)).reshape(shape)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from cvxprivacy.model.information import miller_madow, mutual_information
 from cvxprivacy_sdc.risk import population
 from cvxprivacy_sdc.risk.estimators import estimated
 from cvxprivacy_sdc.risk.population import BOUNDS, halved, measured, population_bounds
-from tests.lengths import rest_at_length
+from tests.lengths import rest_at_length, some_weekly
 from tests.public_tables import real_folder
 from tests.sdc.audits import refusal
 
@@ -410,8 +411,10 @@ def test_the_bound_is_above_the_risk_of_a_real_population():
 
 @pytest.mark.real
 @pytest.mark.long
-@pytest.mark.parametrize("sensitive", ["income", "marital-status"])
-@pytest.mark.parametrize("records", [1_000, 5_000])
+@pytest.mark.parametrize(
+    ("sensitive", "records"),
+    some_weekly([*product(["income", "marital-status"], [1_000, 5_000])], 1),
+)
 def test_coverage_over_120_tables(sensitive, records):
     """Adult as the population: designed on half of a table drawn from it, measured on the rest."""
     share, excess, (value, covered, width, reach) = of_adult(

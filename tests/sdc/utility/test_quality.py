@@ -17,7 +17,7 @@ from cvxprivacy.tables import Bins, TableSchema
 from cvxprivacy.typing import CountedChannel
 from cvxprivacy_sdc.utility.quality import KINDS, _statistics, _Tables
 from tests.engines import KINDS as ENGINES, converted
-from tests.lengths import some_at_length
+from tests.lengths import some_at_length, some_weekly
 from tests.public_tables import real_folder
 from tests.sdc.audits import refusal
 
@@ -342,7 +342,7 @@ def test_what_does_not_belong_together_is_refused():
 
 @pytest.mark.long
 @pytest.mark.real
-@pytest.mark.parametrize("name", ["adult", "eia"])
+@pytest.mark.parametrize("name", some_weekly(["adult", "eia"], 1))
 def test_two_hundred_draws_are_unbiased_and_within_their_standard_errors(name):
     real_folder(name)
     if name == "adult":
@@ -380,7 +380,7 @@ def test_two_hundred_draws_are_unbiased_and_within_their_standard_errors(name):
     assert np.median(biased) > 1  # what is released as it is is not of the original
 
 
-@pytest.mark.long
+@pytest.mark.campaign
 @pytest.mark.real
 def test_pram_that_is_drawn_is_off_as_it_is_computed_to_be():
     """The PRAM of the room of masking, drawn two hundred times, at the same mean change."""

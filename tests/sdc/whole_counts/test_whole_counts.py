@@ -23,7 +23,7 @@ from cvxprivacy.solvers.watch import Watch
 from cvxprivacy_sdc.whole_counts import moves, problem as table_problem, rounds, rows as table_rows
 from cvxprivacy_sdc.whole_counts.group_sizes import least_grouping
 from cvxprivacy_sdc.whole_counts.repair import Repair
-from tests.lengths import rest_at_length, seeds, some_at_length
+from tests.lengths import rest_at_length, seeds, some_at_length, some_weekly
 from tests.public_tables import real_folder
 from tests.refusals import refused
 
@@ -173,7 +173,7 @@ def check(counts, d, least, **wanted):
         assert satisfies(table.joint.astype(int), margin, **judged)
 
 
-@pytest.mark.parametrize("case", some_at_length(ORACLES, 8))
+@pytest.mark.parametrize("case", some_at_length(ORACLES, 8, 20))
 def test_is_the_least_that_an_integer_program_of_others_has(case):
     wanted = {k: v for k, v in case.items() if k not in ("counts", "d", "least")}
     check(case["counts"], case["d"], case["least"], **wanted)
@@ -1154,12 +1154,15 @@ def test_a_blind_table_keeps_floors_and_forbidden_moves():
 @pytest.mark.real
 @pytest.mark.parametrize(
     ("sensitive", "key", "width", "delta", "most"),
-    [
-        ("income", "education", 10, 1, 1.10),
-        ("income", "race", 10, 1, 1.10),
-        ("income", "education", 5, 1, 1.15),
-        ("relationship", "race", 10, 1.5, 1.10),
-    ],
+    some_weekly(
+        [
+            ("income", "education", 10, 1, 1.10),
+            ("income", "race", 10, 1, 1.10),
+            ("income", "education", 5, 1, 1.15),
+            ("relationship", "race", 10, 1.5, 1.10),
+        ],
+        1,
+    ),
 )
 def test_adult_blind(sensitive, key, width, delta, most):
     frame = pd.read_csv(real_folder("adult") / "adult.csv")
