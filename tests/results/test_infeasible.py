@@ -66,6 +66,7 @@ def test_rules_without_a_number_conflict_by_name():
     assert error.certificate.residuals == {}  # there is no gap to explain
 
 
+@pytest.mark.long
 def test_a_bisected_number_is_said_to_be_near_and_would_do():
     rules = [cpv.LocalPrivacy(0.1), cpv.KeepProbability(0.9)]
     source = cpv.DiscreteSource([[0.4, 0.1], [0.1, 0.4]])

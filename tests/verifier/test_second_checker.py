@@ -57,9 +57,9 @@ def campaign(seed: int, count: int) -> tuple[collections.Counter[str], set[str]]
 
 
 def test_two_checkers_agree() -> None:
-    statuses, names = campaign(5, 36)
+    statuses, names = campaign(5, 20)
     assert names == set(KINDS)
-    assert statuses["certified"] >= 16
+    assert statuses["certified"] >= 9
     assert statuses["infeasible"] >= 1
 
 

@@ -65,6 +65,7 @@ def at_terminal(here, monkeypatch):
     return session
 
 
+@pytest.mark.long
 def test_what_is_written_by_options_runs_unchanged(here):
     Path("an office's").mkdir()
     shutil.move("t.csv", "an office's/the table.csv")

@@ -146,6 +146,7 @@ def test_an_audit_with_weights(here):
     say("audit", "w.csv", "t.csv", *roles[2:], "--weights", "w", code=2)
 
 
+@pytest.mark.long
 def test_of_groups_that_were_merged_the_population_is_told_no_bound(here):
     asked = ("--sensitive", "ill", "--key", "age,sex", "--bins", "age=5", "--criterion",
              "TCloseness=0.02", "--holdout", 0.5, "--seed", 1, "--no-untouched")  # fmt: skip

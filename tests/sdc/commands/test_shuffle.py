@@ -166,6 +166,7 @@ def test_a_shuffled_table_is_counted_beside_its_original(kind, here):
     refused("verify", *how, pieces=[f"{out} was shuffled", f"{out}.house.json"])
 
 
+@pytest.mark.long
 def test_next_month_and_noise_are_shuffled_too(here):
     written("csv")
     say("release", "t.csv", *SEX, "--channel", "c.json")

@@ -241,6 +241,7 @@ def test_what_no_table_is_asked_is_refused():
         sdc.release_table(asked, table, seed=1, criteria=[cpv.KAnonymity(5)])
 
 
+@pytest.mark.long
 def test_what_no_channel_satisfies_is_not_said_of_tables():
     """No channel of x keeps both rules; a table does, whose counts are less than one record off."""
     table = pd.DataFrame({"x": list("aaabbbbbbb"), "w": list("ppppppppqq")})
