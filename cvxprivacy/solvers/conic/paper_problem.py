@@ -1,20 +1,27 @@
-"""A ``cvxpy.Problem`` that shows a paper's program and solves it well scaled."""
+"""The paper's program in CVXPY: its quantities, units and parameters, solved well scaled."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
 from cvxpy.expressions.constants.callback_param import CallbackParam
 
-from cvxprivacy.programs.expression import Constraint, Expression
+from cvxprivacy.exact import FloatArray, floats
+from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.compiler import Rules
+from cvxprivacy.programs.covariance import CovarianceProgram
+from cvxprivacy.programs.expression import Constraint, Expression, first_part
 from cvxprivacy.programs.parameter import Symbol
+from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds, Excess
+from cvxprivacy.solvers.covariance.whitened import Whitened
+from cvxprivacy_verifier.verify import proof_of
 
-__all__ = ["PaperProblem", "Parameters"]
+__all__ = ["PaperProblem", "Parameters", "channel_problem", "covariance_problem"]
 
 _DIGITS = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
 
@@ -188,3 +195,218 @@ def _divided(constraint: cp.Constraint, span: float) -> cp.Constraint:
         return constraint
     left = constraint.expr / span
     return left == 0 if isinstance(constraint, cp.constraints.Equality) else left <= 0
+
+
+def channel_problem(
+    program: ChannelProgram, rules: Rules, shared: Callable[[Callable[[], Any]], Any]
+) -> PaperProblem:
+    """Return a program over the joint mass Q (n, m) of the encoder's letters and the outputs.
+
+    ``shared`` returns the variable that what it is given makes, or one that was made before.
+    """
+    return _ChannelStatement(program, rules, shared).problem()
+
+
+class _ChannelStatement:
+    """Expressions and constraints of a channel program in CVXPY."""
+
+    def __init__(self, program: ChannelProgram, rules: Rules, shared: Any) -> None:
+        self.program, self.rules, self.parameters = program, rules, Parameters()
+        self.q = shared(lambda: cp.Variable((program.n, program.m), name="Q", nonneg=True))
+        self._information: dict[str, Any] = {}
+        self._cones: dict[str, Any] = {}  # of measures that take constraints of their own
+
+    def problem(self) -> PaperProblem:
+        program, mass = self.program, self.program.mass
+        problem = PaperProblem(self.parameters)
+        # in this order its multiplier is ν of (P17)
+        problem.add("mass", cp.Constant(mass) == cp.sum(self.q, axis=1))
+        for group in self.rules.values():
+            for name, rule in group.items():
+                if isinstance(rule, Constraint):
+                    columns = self._columns(rule.expression, rule.derivatives)
+                    left = columns if rule.per_output else cp.sum(columns)
+                    right = self.parameters.bound(rule, program.m)
+                    problem.add(name, _compared(left, right, rule.sense), self._span(rule))
+                elif isinstance(rule, Auxiliary):
+                    for part, constraint in self._auxiliary(name, rule).items():
+                        problem.add(f"{name}.{part}", constraint)
+                else:
+                    for part, constraint in self._entry_bounds(rule).items():
+                        problem.add(f"{name}.{part}" if part == "cap" else name, constraint)
+        totals = [
+            cp.sum(self._columns(part, part.derivatives)) + self.parameters.constant(part)
+            for part in program.objectives.values()
+        ]
+        for name, constraint in self._cones.items():
+            problem.add_cone(name, constraint)
+        objective = cp.maximum(*totals) if totals[1:] else totals[0]
+        offset = float(first_part(program.objective).constant)
+        return problem.minimizing(objective, program.scale, offset)
+
+    def _phi(self, view: str) -> Any:
+        """Return Φ_k(y) for every y, in the program's units."""
+        if view not in self._information:
+            program, reference = self.program, self.program.reference(view)
+            conditional = program.view_matrix(view) / program.mass[None, :]
+            joint, measure = conditional @ self.q, program.views[view].measure
+            x = measure.lifted(joint, reference)
+            marginal = cp.sum(joint, axis=0, keepdims=True)
+            phi, parts = measure.cone(x, marginal, reference)
+            for part, constraint in parts.items():
+                self._cones[f"{part}[{view}]"] = constraint
+            self._information[view] = phi * program.unit(view)
+        return self._information[view]
+
+    def _columns(self, expression: Expression, derivatives: Mapping[Symbol, Expression]) -> Any:
+        """Return the contribution of each output, without constants, affine in the parameters."""
+        weights = {view: w.copy() for view, w in expression.columns(self.program.m).items()}
+        cost = self.program.cost(expression)
+        moving: list[Any] = []
+        for symbol, derivative in derivatives.items():
+            cost_slope = self.program.cost(derivative)
+            cost = cost - symbol.value * cost_slope
+            for view, weight in derivative.columns(self.program.m).items():
+                weights[view] = weights.get(view, np.zeros(self.program.m)) - symbol.value * weight
+            if derivative.weights or derivative.cost is not None:
+                part = self._fixed_columns(derivative.columns(self.program.m), cost_slope)
+                moving.append(self.parameters.of(symbol) * part)
+        return self._fixed_columns(weights, cost) + sum(moving)
+
+    def _fixed_columns(self, weights: Mapping[str, FloatArray], cost: FloatArray) -> Any:
+        parts: list[Any] = [
+            cp.multiply(w, self._phi(view))
+            for view, w in weights.items()
+            if np.abs(w).max() > 1e-300
+        ]
+        if cost.any():
+            parts.append(cp.sum(cp.multiply(cost, self.q), axis=0))
+        return sum(parts) if parts else cp.Constant(np.zeros(self.program.m))
+
+    def _span(self, rule: Constraint) -> float:
+        bound = np.abs(rule.bounds(self.program.m)).max()
+        cost = bound if bound and rule.linear else np.abs(self.program.cost(rule.expression)).max()
+        return float(cost + sum(self.program.sizes(rule.expression))) or 1.0
+
+    def _auxiliary(self, name: str, rule: Auxiliary) -> dict[str, Any]:
+        slopes = {s: slope for s, slope in rule.derivatives.items() if s not in rule.moving}
+        bound = self.parameters.affine(float(rule.bound), slopes)
+        p = self.program.mass[:, None]
+        if rule.kind == "ratio":
+            a = cp.Variable((1, self.program.m), name=f"a[{name}]", nonneg=True)
+            return {"floor": p @ a <= self.q, "cap": self.q <= bound * (p @ a)}
+        if isinstance(rule, Excess):
+            share = self.parameters.affine(floats(rule.share), rule.moving)
+            above = share @ self.q - floats(rule.levels)
+            return {"total": cp.sum(cp.pos(above)) <= bound}
+        u = cp.Variable((1, self.program.m), name=f"u[{name}]", nonneg=True)
+        return {"cap": self.q <= p @ u, "total": cp.sum(u) <= bound}
+
+    def _entry_bounds(self, rule: EntryBounds) -> dict[str, Any]:
+        p, bounds = self.program.mass[:, None], {}
+        if rule.lower is not None:
+            lower: Any = p * np.asarray(rule.lower, float)
+            for symbol, derivative in rule.derivatives.items():
+                theta = self.parameters.of(symbol)
+                if rule.entry is None:
+                    lower = cp.multiply(p * derivative, theta)
+                else:
+                    lower = cp.multiply(p * derivative, cp.reshape(theta[rule.entry], (-1, 1), "C"))
+            bounds["floor"] = self.q >= lower
+        if rule.upper is not None:
+            bounds["cap"] = self.q <= p * np.asarray(rule.upper, float)
+        return bounds
+
+
+def _compared(left: Any, right: Any, sense: str) -> Any:
+    return left <= right if sense == "<=" else left == right
+
+
+def covariance_problem(
+    program: CovarianceProgram, shared: Callable[[Callable[[], Any]], Any]
+) -> PaperProblem:
+    """Return a program over Σ = Cov(V | X̂, Z), solved as one over M = L⁻¹ Σ L⁻ᵀ, Σ̄ = LLᵀ."""
+    return _CovarianceStatement(program, shared).problem()
+
+
+class _CovarianceStatement:
+    """Expressions and constraints of a covariance program in CVXPY, in Σ and in M."""
+
+    def __init__(self, program: CovarianceProgram, shared: Any) -> None:
+        self.program, self.parameters, n = program, Parameters(), program.n
+        self.white = Whitened(program, proof_of(program.to_dict()))
+        self.root = floats(self.white.root)
+        self.inverse = np.linalg.inv(self.root)
+        self.sigma = shared(lambda: cp.Variable((n, n), name="Sigma", symmetric=True))
+        self.middle = cp.Variable((n, n), name="M", symmetric=True)
+
+    def problem(self) -> PaperProblem:
+        program, n = self.program, self.program.n
+        problem = PaperProblem(self.parameters)
+        back = self._matrix_back
+        problem.add("0 ≼ Σ", self.sigma >> 0, scaled=self.middle >> 0, back=back)
+        above = self.root @ self.root.T
+        scaled = np.eye(n) - self.middle >> 0
+        problem.add("Σ ≼ Cov(V | Z)", above - self.sigma >> 0, scaled=scaled, back=back)
+        for name, cap in program.caps.items():
+            scaled = self.white.caps[name] - self.middle >> 0
+            problem.add(name, floats(cap) - self.sigma >> 0, scaled=scaled, back=back)
+        for name, row in program.constraints.items():
+            span = 1.0 if row.expression.weights else self._size(row.expression)
+            bound = self.parameters.bound(row)
+            shown, inner = self._moving(row.expression, row.derivatives)
+            problem.add(name, shown <= bound, span, scaled=inner / span <= bound / span)
+        objective = program.objective
+        shown, inner = self._moving(objective, objective.derivatives)
+        constant = float(objective.constant)
+        scale = 1.0 if objective.weights else self._size(objective)
+        return problem.minimizing(
+            shown + constant, scale, scaled=inner / scale, after=self._set_sigma
+        )
+
+    def _set_sigma(self) -> None:
+        self.sigma.value = None
+        if self.middle.value is not None:
+            sigma = self.root @ self.middle.value @ self.root.T
+            self.sigma.value = (sigma + sigma.T) / 2
+
+    def _matrix_back(self, dual: FloatArray) -> FloatArray:
+        """Return the multiplier of a bound on Σ from that of the same bound on M."""
+        return self.inverse.T @ dual @ self.inverse
+
+    def _both(self, expression: Expression) -> tuple[Any, Any]:
+        """Return an expression without its constant, in Σ and in M."""
+        program, white = self.program, self.white
+        shown: Any = 0.0
+        inner: Any = 0.0
+        if expression.costs is not None:
+            shown = cp.sum(cp.multiply(expression.costs, self.sigma))
+            inner = cp.sum(cp.multiply(white.cost(expression), self.middle))
+        for view, weight in expression.weights.items():
+            if not weight:
+                continue
+            s, b = program.derived[view]
+            _, s_white, t = white.views[view]
+            unit = float(weight) * white.nat / 2
+            reference = 2 * program.reference(view)
+            shown = shown + unit * (reference - cp.log_det(s + b @ self.sigma @ b.T))
+            log_det = cp.log_det(s_white + t @ self.middle @ t.T)
+            inner = inner + unit * (white.reference[view] - log_det)
+        return shown, inner
+
+    def _moving(
+        self, expression: Expression, derivatives: Mapping[Symbol, Expression]
+    ) -> tuple[Any, Any]:
+        """Return an expression without its constant, affine in the parameters, in Σ and in M."""
+        fixed, moving = expression, []
+        for symbol, derivative in derivatives.items():
+            if derivative.weights or derivative.cost is not None:
+                fixed = replace(fixed + derivative * (-symbol.value), constant=0)
+                moving.append((self.parameters.of(symbol), self._both(derivative)))
+        shown, inner = self._both(fixed)
+        for parameter, (left, right) in moving:
+            shown, inner = shown + parameter * left, inner + parameter * right
+        return shown, inner
+
+    def _size(self, expression: Expression) -> float:
+        return float(np.abs(np.linalg.eigvalsh(self.white.cost(expression))).sum()) or 1.0
