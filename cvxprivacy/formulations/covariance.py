@@ -283,7 +283,7 @@ class CovarianceProblem(Problem[GaussianSolution]):
         )
 
     def _in_cvxpy(self) -> Any:
-        from cvxprivacy.solvers.conic.paper_problem import covariance_problem
+        from cvxprivacy.solvers.conic.covariance import covariance_problem
 
         # Σ by its size alone, which is meant: what is made of a problem keeps what V is, and only
         # moves numbers, so that a constraint stated in one's Σ is of any other's as well
