@@ -13,7 +13,7 @@ import numpy as np
 
 from cvxprivacy import style
 from cvxprivacy.errors import InputError
-from cvxprivacy.programs.worst import first_part
+from cvxprivacy.programs.expression import first_part
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.validation import axes_of

@@ -14,7 +14,7 @@ from typing import IO, Any, Self
 from cvxprivacy.errors import InputError
 from cvxprivacy.files import whole_file, whole_files
 from cvxprivacy.frozen import Frozen, frozen
-from cvxprivacy.programs.worst import first_part
+from cvxprivacy.programs.expression import first_part
 from cvxprivacy_verifier import verify
 from cvxprivacy_verifier.differences import differences
 from cvxprivacy_verifier.verify import TOLERANCE, digest, proof_of, status

@@ -18,7 +18,7 @@ from cvxprivacy.criteria.piecewise import pieces, spread
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, Real
 from cvxprivacy.frozen import owned
-from cvxprivacy.programs.centre import is_centred
+from cvxprivacy.programs.compiler import is_centred
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.latex_symbols import Notation, PrintedCost, plain, tex, upright
 from cvxprivacy.programs.parameter import Parameter, Scalar

@@ -25,8 +25,8 @@ from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.information import nat
 from cvxprivacy.model.laws import tabulated
 from cvxprivacy.programs.alphabet import Alphabet
-from cvxprivacy.programs.centre import is_centred
 from cvxprivacy.programs.channel import View
+from cvxprivacy.programs.compiler import is_centred
 from cvxprivacy.programs.expression import Constraint
 from cvxprivacy.programs.parameter import tracing
 from cvxprivacy.programs.side_conditions import EntryBounds, Excess

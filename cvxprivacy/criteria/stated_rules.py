@@ -12,10 +12,16 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Real
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.compiler import Rules
-from cvxprivacy.programs.expression import Constraint, Expression
+from cvxprivacy.programs.expression import (
+    Constraint,
+    Expression,
+    Worst,
+    each_part,
+    indexed,
+    parts_of,
+)
 from cvxprivacy.programs.parameter import Parameter, tracing
 from cvxprivacy.programs.side_conditions import Rule, renamed
-from cvxprivacy.programs.worst import Worst, each_part, indexed, parts_of
 
 __all__ = ["at", "names_of", "numbers_of", "refuse_untraced", "stated_rules"]
 

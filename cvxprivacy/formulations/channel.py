@@ -23,18 +23,15 @@ from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.model.laws import scaling
 from cvxprivacy.programs.alphabet import Alphabet, Laws, with_letters_of
-from cvxprivacy.programs.centre import Centre
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.channel_latex import ChannelStatement
-from cvxprivacy.programs.compiler import Rules, centre_of, compiled
-from cvxprivacy.programs.expression import Constraint, Expression
+from cvxprivacy.programs.compiler import Centre, Rules, centre_of, compiled
+from cvxprivacy.programs.expression import Constraint, Expression, each_part
 from cvxprivacy.programs.extremes import greatest_distortion, least_value
 from cvxprivacy.programs.latex_symbols import aligned, displayed
 from cvxprivacy.programs.parameter import Parameter
-from cvxprivacy.programs.worst import each_part
-from cvxprivacy.results.channel import channel_solution
+from cvxprivacy.results.channel import channel_solution, entry_bounds
 from cvxprivacy.results.infeasible import Conflict
-from cvxprivacy.results.restoration import entry_bounds
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.solvers.candidate import prove_channel, with_centre
 from cvxprivacy.solvers.driver import Outcome, solve
@@ -224,11 +221,11 @@ class ChannelProblem(Problem[Solution]):
         return self.rules if self._centre is None else self._centre.rules(self.rules)
 
     def _in_cvxpy(self) -> Any:
-        from cvxprivacy.solvers.conic.paper_channel import paper_program
+        from cvxprivacy.solvers.conic.paper_problem import channel_problem
 
         program, of = self.program, self.alphabet
         letters = program.n, tuple(of.inputs), tuple(of.support.tolist()), tuple(of.outputs)
-        return paper_program(program, self.program_rules, partial(self._shared.one, letters))
+        return channel_problem(program, self.program_rules, partial(self._shared.one, letters))
 
     def _typed(self) -> dict[str, Any]:
         listed = {"criteria": self.criteria}  # what generated them is exhausted

@@ -15,16 +15,21 @@ from cvxprivacy.criteria.stated_rules import names_of, numbers_of, stated_rules
 from cvxprivacy.errors import InfeasibleError, InputError
 from cvxprivacy.exact import Exact, array
 from cvxprivacy.formulations.problem import Problem
-from cvxprivacy.model.covariances import proved, symmetric
 from cvxprivacy.model.gaussian import GaussianSource
 from cvxprivacy.model.information import nat
-from cvxprivacy.model.matrices import array as matrix_array, diagonal, identity, rationals
+from cvxprivacy.model.matrices import (
+    array as matrix_array,
+    diagonal,
+    identity,
+    proved,
+    rationals,
+    symmetric,
+)
 from cvxprivacy.programs.alphabet import check_encoder
 from cvxprivacy.programs.covariance import CovarianceProgram, GaussianView
 from cvxprivacy.programs.covariance_latex import CovarianceStatement
-from cvxprivacy.programs.expression import Constraint, Expression
+from cvxprivacy.programs.expression import Constraint, Expression, first_part
 from cvxprivacy.programs.latex_symbols import PrintedCost, aligned, upright
-from cvxprivacy.programs.worst import first_part
 from cvxprivacy.release.gaussian import GaussianRelease
 from cvxprivacy.results.covariance import covariance_solution, explained
 from cvxprivacy.results.solution import GaussianSolution
@@ -278,11 +283,11 @@ class CovarianceProblem(Problem[GaussianSolution]):
         )
 
     def _in_cvxpy(self) -> Any:
-        from cvxprivacy.solvers.conic.paper_covariance import paper_program
+        from cvxprivacy.solvers.conic.covariance import covariance_problem
 
         # Σ by its size alone, which is meant: what is made of a problem keeps what V is, and only
         # moves numbers, so that a constraint stated in one's Σ is of any other's as well
-        return paper_program(self.program, partial(self._shared.one, self.program.n))
+        return covariance_problem(self.program, partial(self._shared.one, self.program.n))
 
     def _covered(self, name: str, constraint: Any) -> Criterion:
         if isinstance(constraint, Constraint):

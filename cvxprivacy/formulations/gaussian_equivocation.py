@@ -11,8 +11,8 @@ from typing import Any
 
 from cvxprivacy.formulations.covariance import CovarianceProblem
 from cvxprivacy.formulations.problem import Formulation
-from cvxprivacy.model.covariances import entropy
 from cvxprivacy.model.gaussian import GaussianSource
+from cvxprivacy.model.matrices import entropy
 from cvxprivacy.programs.alphabet import check_side_information
 from cvxprivacy.programs.expression import Expression, Minimize
 from cvxprivacy.programs.parameter import Parameter

@@ -11,8 +11,7 @@ import numpy as np
 from cvxprivacy.errors import InputError
 from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.programs.channel import ChannelProgram
-from cvxprivacy.programs.expression import Constraint, Expression
-from cvxprivacy.programs.worst import indexed, parts_of
+from cvxprivacy.programs.expression import Constraint, Expression, indexed, parts_of
 from cvxprivacy.results.enclosure import Enclosure
 from cvxprivacy.solvers.driver import solve
 from cvxprivacy.validation import one_of, typed, untaken

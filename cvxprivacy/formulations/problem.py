@@ -16,10 +16,16 @@ from cvxprivacy.criteria.stated_rules import at, refuse_untraced
 from cvxprivacy.errors import CertificationError, InfeasibleError, InputError
 from cvxprivacy.exact import Real
 from cvxprivacy.frozen import Frozen, FrozenDict, frozen
-from cvxprivacy.programs.expression import Constraint, Expression, refuse_nonconvex
+from cvxprivacy.programs.expression import (
+    Constraint,
+    Expression,
+    Worst,
+    each_part,
+    parts_of,
+    refuse_nonconvex,
+)
 from cvxprivacy.programs.latex_symbols import displayed, plain, upright
 from cvxprivacy.programs.parameter import Parameter, tracing
-from cvxprivacy.programs.worst import Worst, each_part, parts_of
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.solvers.driver import Outcome, checked
 from cvxprivacy.solvers.family import Family

@@ -25,10 +25,9 @@ from cvxprivacy.formulations.filling import FillingProblem, positive
 from cvxprivacy.formulations.quadratic_gaussian import QuadraticGaussian
 from cvxprivacy.formulations.spectral import DENSE, SpectralFilling
 from cvxprivacy.frozen import owned
-from cvxprivacy.model.covariances import proved, symmetric
 from cvxprivacy.model.gaussian import GaussianSource
 from cvxprivacy.model.information import nat
-from cvxprivacy.model.matrices import array
+from cvxprivacy.model.matrices import array, proved, symmetric
 from cvxprivacy.programs.covariance import CovarianceDual
 from cvxprivacy.solvers.covariance.whitened import Whitened
 from cvxprivacy.solvers.task import UNUSABLE

@@ -27,14 +27,14 @@ from cvxprivacy.formulations.covariance import CovarianceProblem
 from cvxprivacy.formulations.problem import Problem
 from cvxprivacy.frontiers.curve import CONCAVE, CONVEX, EXPONENTIAL, MONOTONE, Axis, Number
 from cvxprivacy.frontiers.stored import digest, to_json
-from cvxprivacy.programs.centre import is_centred
 from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.programs.compiler import is_centred
 from cvxprivacy.programs.covariance import ErrorCovariance
 from cvxprivacy.programs.dual import Dual
+from cvxprivacy.programs.expression import Worst, indexed
 from cvxprivacy.programs.extremes import least_value
 from cvxprivacy.programs.latex_symbols import tex
 from cvxprivacy.programs.parameter import Parameter
-from cvxprivacy.programs.worst import Worst, indexed
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.solvers.driver import Outcome, checked, solve, solve_gaussian
 from cvxprivacy.solvers.family import Family

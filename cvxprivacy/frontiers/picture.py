@@ -27,10 +27,9 @@ from cvxprivacy.formulations.covariance import CovarianceProblem
 from cvxprivacy.frontiers.curve import CONCAVE, CONVEX, Breakpoint, Convex, Curve
 from cvxprivacy.frontiers.parametric import ParametricProblem
 from cvxprivacy.frontiers.point import Point
-from cvxprivacy.programs.expression import Constraint
+from cvxprivacy.programs.expression import Constraint, each_part, first_part
 from cvxprivacy.programs.latex_symbols import ROW, aligned, plain, tex, upright
 from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds, Excess
-from cvxprivacy.programs.worst import each_part, first_part
 from cvxprivacy.text import in_place
 from cvxprivacy.validation import typed
 

@@ -21,8 +21,7 @@ from cvxprivacy.frontiers.stored import digest
 from cvxprivacy.model.information import nat
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
-from cvxprivacy.programs.expression import Expression
-from cvxprivacy.programs.worst import Worst
+from cvxprivacy.programs.expression import Expression, Worst
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.solvers.driver import solve, solve_gaussian
 from cvxprivacy_verifier import verify

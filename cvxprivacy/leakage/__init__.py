@@ -4,7 +4,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from cvxprivacy.leakage.base import Leakage
+from cvxprivacy.leakage.base import Leakage, Polyhedral, Smooth
 from cvxprivacy.leakage.evaluated import divergence, measures
 from cvxprivacy.leakage.f_divergence import (
     FInformation,
@@ -20,10 +20,8 @@ from cvxprivacy.leakage.f_information import (
     TotalVariation,
 )
 from cvxprivacy.leakage.gain import Gain, GuessingProbability
-from cvxprivacy.leakage.polyhedral import Polyhedral
 from cvxprivacy.leakage.relative_entropy import RelativeEntropy
 from cvxprivacy.leakage.sibson import Maximal, Sibson
-from cvxprivacy.leakage.smooth import Smooth
 from cvxprivacy.leakage.transport import EarthMover
 
 __all__ = [

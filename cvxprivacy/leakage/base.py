@@ -33,7 +33,7 @@ import hashlib
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -46,7 +46,22 @@ from cvxprivacy.text import named
 from cvxprivacy.validation import array, untaken
 from cvxprivacy_verifier.measures import KINDS
 
-__all__ = ["NAMES", "Face", "Leakage", "Places", "beyond", "by_name", "checked", "measure_of"]
+__all__ = [
+    "NAMES",
+    "Curvature",
+    "Entries",
+    "Face",
+    "Leakage",
+    "Places",
+    "Polyhedral",
+    "Recourse",
+    "Smooth",
+    "beyond",
+    "by_name",
+    "checked",
+    "measure_of",
+    "relative_change",
+]
 
 NAMES: dict[str, tuple[str, ...]] = {  # of classes: as they are typed, the usual name first
     "MutualInformation": ("mutual-information", "information", "mi", "kl"),
@@ -160,7 +175,7 @@ class Leakage(Frozen):
     in_units : bool
         Whether it is in the program's units of information.
     centred : bool
-        Whether its last label is that of a letter that is nobody's: see ``programs/centre.py``.
+        Whether its last label is that of a letter that is nobody's: see ``programs/compiler.py``.
 
     Examples
     --------
@@ -513,3 +528,165 @@ def _kinds(kind: type[Leakage]) -> Iterator[Any]:
         if other.__module__.startswith(__package__ or ""):
             yield other
         yield from _kinds(other)
+
+
+_GREATEST = 2.0  # relative change of a mass that a second order is taken of
+
+
+class Curvature(NamedTuple):
+    """A Hessian (I − u ηᵀ)ᵀ diag(1/ω) (I − u ηᵀ) for every column, ``mean`` being ω."""
+
+    mean: FloatArray
+    along: FloatArray
+    normal: FloatArray
+
+
+class Smooth(Leakage):
+    r"""A measure that states its own gradient and Hessian, which the interior-point method follows.
+
+    A function that is homogeneous of degree 1 has :math:`∇^2 F\, J = 0`; those here have
+
+    .. math:: ∇^2 F(J) = K^\top \mathrm{diag}(1/ω)\, K, \qquad K = I - u\, η^\top,
+
+    with u along J and :math:`η^\top u = 1`; of information that is (P5), summed.
+
+    Examples
+    --------
+    F is homogeneous of degree 1, so that its gradient says all: F(J) = ⟨∇F(J), J⟩.
+
+    >>> import cvxprivacy as cpv
+    >>> import numpy as np
+    >>> joint, prior = np.array([[0.4, 0.1], [0.1, 0.4]]), np.array([0.5, 0.5])
+    >>> measure = cpv.leakage.ChiSquared()
+    >>> isinstance(measure, cpv.leakage.Smooth)
+    True
+    >>> (measure.gradient(joint, prior) * joint).sum(axis=0).round(6).tolist()
+    [0.18, 0.18]
+    >>> measure.value(joint, prior).round(6).tolist()
+    [0.18, 0.18]
+    """
+
+    def gradient(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
+        """Return ∇F of every column: the scores in 𝒮 at which the supremum is attained (P7, P9).
+
+        Parameters
+        ----------
+        joint : ndarray, shape (|W|, m)
+            J > 0, for each released letter.
+        reference : ndarray, shape (|W|,)
+            π.
+        """
+        return self.inside(self.scores(joint, reference), reference)
+
+    def curvature(self, joint: FloatArray, reference: FloatArray, slopes: FloatArray) -> Curvature:
+        """Return ∇²F half-way between J and where the gradient is ``slopes``, by J's own mass.
+
+        At either end alone far more steps are taken: outputs that lose their mass are the reason.
+
+        Parameters
+        ----------
+        joint : ndarray, shape (|W|, m)
+            J > 0, for each released letter.
+        reference : ndarray, shape (|W|,)
+            π.
+        slopes : ndarray, shape (|W|, m)
+            The gradient at the other end.
+        """
+        raise NotImplementedError
+
+    def second_order(
+        self, joint: FloatArray, change: FloatArray, reference: FloatArray
+    ) -> FloatArray:
+        """Return what ∇F has of second order in a change of J, relative changes clipped at 2.
+
+        Parameters
+        ----------
+        joint : ndarray, shape (|W|, m)
+            J > 0, for each released letter.
+        change : ndarray, shape (|W|, m)
+            What is added to J.
+        reference : ndarray, shape (|W|,)
+            π.
+        """
+        raise NotImplementedError
+
+
+def relative_change(change: FloatArray, masses: FloatArray) -> FloatArray:
+    """Return changes as shares of the masses > 0 that change, clipped at 2."""
+    return np.clip(change / masses, -_GREATEST, _GREATEST)
+
+
+class Recourse(NamedTuple):
+    """P, shape (r, t); b, shape (r,); and ρ, shape (t,)."""
+
+    matrix: FloatArray
+    mass: FloatArray
+    cost: FloatArray
+
+
+class Entries(NamedTuple):
+    """F(J) = max_v w(v) J(v), or Σ (J(v) − w(v) q)₊ if it is an ``excess``.
+
+    ``parameters`` are by what multipliers of these rows are to be weighed to tell a score.
+    """
+
+    weights: FloatArray
+    excess: bool
+    parameters: FloatArray
+
+
+class Polyhedral(Leakage):
+    r"""The largest of linear functions, stated once as a linear program (P12):
+
+    .. math:: F(J) = \min \{ρ^\top T : T ≥ 0,\ P T = x + b q\}
+                   = \max \{f^\top (x + b q) : P^\top f ≤ ρ\},
+
+    with x = A J from :meth:`lifted` in the first rows and 0 in others: T is the *recourse* that J
+    calls for, as in stochastic programming, and the first of f tell a score.  The interior-point
+    method takes the program in.
+
+    Examples
+    --------
+    The program of total variation, for a letter with the masses (0.4, 0.1) and a fair W.  Its
+    optimum is q TV(p(w | x̂), p(w)) = 0.5 · 0.3:
+
+    >>> import cvxprivacy as cpv
+    >>> import numpy as np
+    >>> from scipy.optimize import linprog
+    >>> joint, prior = np.array([[0.4], [0.1]]), np.array([0.5, 0.5])
+    >>> measure = cpv.leakage.TotalVariation()
+    >>> matrix, mass, cost = measure.recourse(prior)
+    >>> x = measure.lifted(joint, prior)[:, 0]  # J − π q
+    >>> round(linprog(cost, A_eq=matrix, b_eq=x + mass * 0.5).fun, 6)
+    0.15
+    >>> measure.value(joint, prior).round(6).tolist()
+    [0.15]
+    """
+
+    def recourse(self, reference: FloatArray) -> Recourse:
+        """Return the linear program of which F is the value: P, b and ρ.
+
+        Parameters
+        ----------
+        reference : ndarray, shape (|W|,)
+            π.
+        """
+        raise NotImplementedError
+
+    def entries(self, reference: FloatArray) -> Entries | None:
+        """Return a statement with a row for each entry of J, if it has one.
+
+        Parameters
+        ----------
+        reference : ndarray, shape (|W|,)
+            π.
+        """
+        return None
+
+    def cone(self, x: Any, mass: Any, reference: FloatArray) -> tuple[Any, Mapping[str, Any]]:
+        import cvxpy as cp
+
+        matrix, share, cost = self.recourse(reference)
+        moved = cp.Variable((matrix.shape[1], x.shape[1]), nonneg=True)
+        first = np.eye(len(matrix), x.shape[0])
+        return cost @ moved, {"recourse": matrix @ moved == first @ x + share[:, None] @ mass}

@@ -18,9 +18,17 @@ import numpy as np
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, FloatArray, Real, fractions, rational, written
-from cvxprivacy.leakage.base import Face, Places, beyond
-from cvxprivacy.leakage.polyhedral import Entries, Polyhedral, Recourse
-from cvxprivacy.leakage.smooth import Curvature, Smooth, relative_change
+from cvxprivacy.leakage.base import (
+    Curvature,
+    Entries,
+    Face,
+    Places,
+    Polyhedral,
+    Recourse,
+    Smooth,
+    beyond,
+    relative_change,
+)
 from cvxprivacy.model.information import divergence
 from cvxprivacy.validation import typed
 

@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, FloatArray, floats as exact_floats, fractions, written
-from cvxprivacy.leakage.base import Face, Places
-from cvxprivacy.leakage.polyhedral import Entries, Polyhedral, Recourse
+from cvxprivacy.leakage.base import Entries, Face, Places, Polyhedral, Recourse
 from cvxprivacy.validation import table
 
 __all__ = ["Gain", "GuessingProbability"]

@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.exact import Exact, FloatArray, floats, fractions
-from cvxprivacy.leakage.base import Face, Places
+from cvxprivacy.leakage.base import Curvature, Face, Places, Smooth, relative_change
 from cvxprivacy.leakage.f_information import logarithmic_mean
-from cvxprivacy.leakage.smooth import Curvature, Smooth, relative_change
 
 __all__ = ["RelativeEntropy"]
 

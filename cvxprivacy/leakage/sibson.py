@@ -21,9 +21,17 @@ import numpy as np
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import Exact, FloatArray, Real, fractions, written
-from cvxprivacy.leakage.base import Face, Leakage, Places
-from cvxprivacy.leakage.polyhedral import Entries, Polyhedral, Recourse
-from cvxprivacy.leakage.smooth import Curvature, Smooth, relative_change
+from cvxprivacy.leakage.base import (
+    Curvature,
+    Entries,
+    Face,
+    Leakage,
+    Places,
+    Polyhedral,
+    Recourse,
+    Smooth,
+    relative_change,
+)
 from cvxprivacy.model.information import nat
 from cvxprivacy.validation import typed
 

@@ -19,7 +19,6 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray, floats as exact_floats, rational as exact_rational
 from cvxprivacy.extras import required
 from cvxprivacy.frozen import Frozen, frozen
-from cvxprivacy.model.covariances import independent, proved, symmetric, volume
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.information import nat
 from cvxprivacy.model.matrices import (
@@ -27,6 +26,10 @@ from cvxprivacy.model.matrices import (
     block as matrix_block,
     fractions,
     identity,
+    independent,
+    proved,
+    symmetric,
+    volume,
 )
 from cvxprivacy.tables.engines import as_narwhals, collect, python_values
 from cvxprivacy.tables.schema import column_names

@@ -26,15 +26,13 @@ from cvxprivacy.exact import Exact, array as exact_array, fractions, rational
 from cvxprivacy.frozen import Frozen, FrozenDict, FrozenFields, frozen, owned
 from cvxprivacy.leakage import Leakage
 from cvxprivacy.leakage.relative_entropy import RelativeEntropy
-from cvxprivacy.model.atoms import Atoms, labels_by_x, lay_out
-from cvxprivacy.model.discrete import DiscreteSource
+from cvxprivacy.model.discrete import Atoms, DiscreteSource, labels_by_x, lay_out
 from cvxprivacy.model.distortion import Distortion
 from cvxprivacy.model.information import nat
 from cvxprivacy.programs.channel import DENSE, INFORMATION, View
-from cvxprivacy.programs.expression import Expression
+from cvxprivacy.programs.expression import Expression, Worst, indexed
 from cvxprivacy.programs.latex_symbols import GIVEN_X, Notation, PrintedCost, upright
 from cvxprivacy.programs.parameter import Scalar, Symbol
-from cvxprivacy.programs.worst import Worst, indexed
 from cvxprivacy.validation import one_of, untaken
 
 __all__ = [

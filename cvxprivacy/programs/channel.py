@@ -45,9 +45,8 @@ from cvxprivacy.exact import Exact, FloatArray, floats, is_sparse, listed
 from cvxprivacy.frozen import FrozenFields, core, frozen
 from cvxprivacy.leakage import Leakage, MutualInformation
 from cvxprivacy.model.information import nat
-from cvxprivacy.programs.expression import Constraint, Expression, refuse_nonconvex
+from cvxprivacy.programs.expression import Constraint, Expression, Worst, parts_of, refuse_nonconvex
 from cvxprivacy.programs.side_conditions import Auxiliary, Excess
-from cvxprivacy.programs.worst import Worst, parts_of
 from cvxprivacy.validation import table
 
 __all__ = ["DENSE", "INFORMATION", "ChannelProgram", "View"]

@@ -23,7 +23,7 @@ from cvxprivacy.leakage.base import Places
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.channel import INFORMATION
 from cvxprivacy.programs.compiler import Rules
-from cvxprivacy.programs.expression import Constraint, Expression
+from cvxprivacy.programs.expression import Constraint, Expression, Worst, first_part
 from cvxprivacy.programs.latex_symbols import (
     GIVEN_X,
     Notation,
@@ -39,7 +39,6 @@ from cvxprivacy.programs.latex_symbols import (
     upright,
 )
 from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds, Excess
-from cvxprivacy.programs.worst import Worst, first_part
 
 __all__ = ["ChannelStatement", "categorical"]
 

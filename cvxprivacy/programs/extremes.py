@@ -12,8 +12,7 @@ from cvxprivacy.additive import AdditiveCost, dense
 from cvxprivacy.exact import fractions
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.channel import ChannelProgram
-from cvxprivacy.programs.expression import Expression
-from cvxprivacy.programs.worst import Worst
+from cvxprivacy.programs.expression import Expression, Worst
 
 __all__ = ["greatest_distortion", "least_value"]
 

@@ -19,8 +19,7 @@ from cvxprivacy.additive import dense
 from cvxprivacy.exact import Exact, array, fractions, rational
 from cvxprivacy.leakage.base import Face
 from cvxprivacy.programs.channel import ChannelProgram, View
-from cvxprivacy.programs.expression import Constraint, Expression, Sense
-from cvxprivacy.programs.worst import Worst
+from cvxprivacy.programs.expression import Constraint, Expression, Sense, Worst
 
 __all__ = ["LeastLeakage", "breach", "least_leakage", "prior_leakage"]
 

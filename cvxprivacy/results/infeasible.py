@@ -13,13 +13,11 @@ import numpy as np
 from cvxprivacy.criteria.base import Criterion
 from cvxprivacy.errors import InfeasibleError
 from cvxprivacy.programs.alphabet import Alphabet
-from cvxprivacy.programs.centre import is_centred
 from cvxprivacy.programs.channel import ChannelProgram
-from cvxprivacy.programs.compiler import Rules
-from cvxprivacy.programs.expression import Constraint, Expression
+from cvxprivacy.programs.compiler import Rules, is_centred
+from cvxprivacy.programs.expression import Constraint, Expression, Worst
 from cvxprivacy.programs.extremes import least_value
 from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds
-from cvxprivacy.programs.worst import Worst
 from cvxprivacy.results.inactive_constraints import is_constant
 from cvxprivacy.solvers.driver import solve
 from cvxprivacy.solvers.watch import Watch

@@ -10,8 +10,7 @@ import numpy as np
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.leakage.relative_entropy import RelativeEntropy
-from cvxprivacy.model.atoms import labels_by_x
-from cvxprivacy.model.discrete import DiscreteSource
+from cvxprivacy.model.discrete import DiscreteSource, labels_by_x
 from cvxprivacy.programs.channel import IntArray
 from cvxprivacy.tables.labels import read, written
 from cvxprivacy.tables.schema import TableSchema

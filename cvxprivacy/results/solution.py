@@ -11,7 +11,7 @@ import numpy as np
 
 from cvxprivacy.certificates.certificate import Certificate
 from cvxprivacy.frozen import Frozen, FrozenDict, frozen, owned
-from cvxprivacy.programs.worst import indexed
+from cvxprivacy.programs.expression import indexed
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.results.enclosure import Enclosure
 from cvxprivacy.results.informed import Informed

@@ -23,8 +23,7 @@ from cvxprivacy.model.capacity import best_prior
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.covariance import CovarianceDual, CovarianceProgram
 from cvxprivacy.programs.dual import Dual
-from cvxprivacy.programs.expression import Constraint, Expression
-from cvxprivacy.programs.worst import Worst
+from cvxprivacy.programs.expression import Constraint, Expression, Worst
 from cvxprivacy.solvers.covariance.stages import CovarianceTask
 from cvxprivacy.solvers.covariance.whitened import Whitened, floats
 from cvxprivacy.solvers.driver import solve, solve_gaussian

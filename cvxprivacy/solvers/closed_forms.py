@@ -7,9 +7,8 @@ from fractions import Fraction
 from flint import arb, ctx, fmpq
 
 from cvxprivacy.exact import rational
-from cvxprivacy.model.covariances import entropy
 from cvxprivacy.model.gaussian import GaussianSource
-from cvxprivacy.model.matrices import PRECISIONS
+from cvxprivacy.model.matrices import PRECISIONS, entropy
 from cvxprivacy.programs.covariance import CovarianceDual, ErrorCovariance
 from cvxprivacy.solvers.water_level import rational_of
 

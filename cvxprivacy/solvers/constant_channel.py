@@ -22,9 +22,8 @@ from cvxprivacy.certificates.repair import has_equalities, project
 from cvxprivacy.exact import Exact, FloatArray, fractions, rational
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
-from cvxprivacy.programs.expression import Constraint, Expression
+from cvxprivacy.programs.expression import Constraint, Expression, first_part
 from cvxprivacy.programs.least_leakage import prior_leakage
-from cvxprivacy.programs.worst import first_part
 
 __all__ = ["ConstantChannel", "constant_channel"]
 

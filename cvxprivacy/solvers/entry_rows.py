@@ -1,7 +1,7 @@
 r"""Linear programs of guesses and of total variation, where every letter is its own value of W.
 
 There a polyhedral measure has a row for each entry of the channel (:class:`Entries
-<cvxprivacy.leakage.polyhedral.Entries>`),
+<cvxprivacy.leakage.base.Entries>`),
 
 .. math:: w(v)\, J(v, y) ≤ τ_y \qquad\text{or}\qquad J(v, y) - w(v)\, q_y ≤ T(v, y),
 
@@ -19,7 +19,7 @@ import numpy as np
 from scipy import sparse
 
 from cvxprivacy.exact import FloatArray
-from cvxprivacy.leakage.polyhedral import Entries, Polyhedral
+from cvxprivacy.leakage.base import Entries, Polyhedral
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Expression

@@ -22,7 +22,7 @@ from cvxprivacy.model.information import nat
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
-from cvxprivacy.programs.worst import first_part
+from cvxprivacy.programs.expression import first_part
 from cvxprivacy.solvers.driver import Outcome, solve
 from cvxprivacy.solvers.interior.blocks import TINY
 from cvxprivacy.solvers.task import reported

@@ -12,7 +12,7 @@ import pytest
 from flint import arb, ctx
 
 import cvxprivacy as cpv
-from cvxprivacy.model.covariances import entropy
+from cvxprivacy.model.matrices import entropy
 from tests.formulations.gaussian import contains, exactly
 from tests.lengths import rest_at_length
 from tests.refusals import refused

@@ -17,7 +17,7 @@ from cvxprivacy.criteria.decisions import within
 from cvxprivacy.errors import UnknownValueError, UnseenValueWarning
 from cvxprivacy.programs.parameter import Scalar
 from cvxprivacy.programs.side_conditions import Auxiliary
-from cvxprivacy.results import restoration
+from cvxprivacy.results import channel as channel_results
 from tests.engines import KINDS, made
 from tests.lengths import seeds
 
@@ -215,7 +215,7 @@ def test_a_list_and_an_implicit_channel_warn_too(channel):
 def test_floors_of_thirds_that_leave_no_room_leave_a_row():
     floor = np.full(5, 1 / 3) * [1, 0, 1, 0, 1]
     for lower in (floor, np.full(5, 0.2)):
-        row = restoration._nearest(np.full(5, 0.2), lower, lower.copy(), np.ones(5))
+        row = channel_results._nearest(np.full(5, 0.2), lower, lower.copy(), np.ones(5))
         assert row.sum() == 1
         assert np.abs(row - lower).max() <= 2.0**-51
 
@@ -230,7 +230,7 @@ def test_a_row_that_bounds_hold_at_an_end_keeps_the_ratio_exactly():
     alphabet = SimpleNamespace(
         n=1, m=3, strategies=None, x_of=np.array([0]), source=SimpleNamespace(x=[0, 1])
     )
-    (row,) = restoration.restored_rows(
+    (row,) = channel_results.restored_rows(
         program, alphabet, first[None], [1], lambda *_: (0 * upper, upper)
     )
     assert row[0] <= upper[0] + 2.0**-52
@@ -241,6 +241,6 @@ def test_a_row_that_bounds_hold_at_an_end_keeps_the_ratio_exactly():
 
 def test_a_row_that_no_draws_keep_within_its_bounds_leaves_them_by_less_than_one():
     third = np.full(3, 1 / 3)
-    row = restoration._drawable(third, third, third)
+    row = channel_results._drawable(third, third, third)
     assert row.sum() == 1
     assert 0 < abs(row - third).max() < 2.0**-52

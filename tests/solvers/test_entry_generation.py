@@ -14,7 +14,7 @@ from cvxprivacy.solvers import channel, driver
 from cvxprivacy.solvers.entries import generation as entry_generation
 from cvxprivacy.solvers.entries.pricing import Pricing
 from cvxprivacy.solvers.interior import method as interior
-from cvxprivacy.solvers.interior.layout import Layout
+from cvxprivacy.solvers.interior.point import Layout
 from cvxprivacy.solvers.interior.program import ScaledProgram
 from cvxprivacy_verifier import work
 from tests import referee

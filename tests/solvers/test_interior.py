@@ -17,11 +17,9 @@ from cvxprivacy.solvers.channel import ChannelTask
 from cvxprivacy.solvers.driver import solve
 from cvxprivacy.solvers.interior import method as interior, newton as newton_method
 from cvxprivacy.solvers.interior.blocks import Blocks, Square
-from cvxprivacy.solvers.interior.layout import Layout
-from cvxprivacy.solvers.interior.newton import Newton
-from cvxprivacy.solvers.interior.point import HIGH, LOW
+from cvxprivacy.solvers.interior.newton import Newton, Residuals
+from cvxprivacy.solvers.interior.point import HIGH, LOW, Layout
 from cvxprivacy.solvers.interior.program import ScaledProgram
-from cvxprivacy.solvers.interior.residuals import Residuals
 from cvxprivacy.solvers.interior.start import start
 from tests import referee
 from tests.lengths import rest_at_length, some_at_length

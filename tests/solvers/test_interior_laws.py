@@ -11,9 +11,8 @@ import pytest
 
 import cvxprivacy as cpv
 from cvxprivacy.solvers.interior import method as interior
-from cvxprivacy.solvers.interior.newton import Newton
+from cvxprivacy.solvers.interior.newton import Newton, Residuals
 from cvxprivacy.solvers.interior.program import ScaledProgram
-from cvxprivacy.solvers.interior.residuals import Residuals
 from tests import referee
 from tests.leakage.measures import MEASURES
 

@@ -26,9 +26,8 @@ from cvxprivacy.exact import FloatArray, floats
 from cvxprivacy.leakage import Leakage, Smooth
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
-from cvxprivacy.programs.expression import Constraint, Expression
+from cvxprivacy.programs.expression import Constraint, Expression, Worst, first_part, indexed
 from cvxprivacy.programs.side_conditions import Excess
-from cvxprivacy.programs.worst import Worst, first_part, indexed
 from cvxprivacy.solvers.conic.run import ConicStatement
 
 __all__ = ["ConicModel"]

@@ -18,11 +18,10 @@ from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.solvers.entries.pricing import Pricing
 from cvxprivacy.solvers.entries.start import Start, first_steps
-from cvxprivacy.solvers.interior.layout import Layout
 from cvxprivacy.solvers.interior.method import Iterate, central_path
-from cvxprivacy.solvers.interior.point import LOW, Point
+from cvxprivacy.solvers.interior.newton import Residuals
+from cvxprivacy.solvers.interior.point import LOW, Layout, Point
 from cvxprivacy.solvers.interior.program import ScaledProgram
-from cvxprivacy.solvers.interior.residuals import Residuals
 from cvxprivacy.solvers.interior.views import labels_differ
 
 __all__ = ["Round", "rounds", "suits", "table_size"]

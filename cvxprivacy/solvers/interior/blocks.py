@@ -24,7 +24,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from cvxprivacy.exact import FloatArray
-from cvxprivacy.solvers.interior.layout import Layout
+from cvxprivacy.solvers.interior.point import Layout
 
 __all__ = ["TINY", "Blocks", "Square", "factor"]
 

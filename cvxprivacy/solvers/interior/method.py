@@ -20,10 +20,9 @@ from cvxprivacy.exact import FloatArray
 from cvxprivacy.leakage import Leakage, Polyhedral, Smooth
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
-from cvxprivacy.solvers.interior.newton import Newton, SecondOrder
+from cvxprivacy.solvers.interior.newton import Newton, Residuals, SecondOrder
 from cvxprivacy.solvers.interior.point import ByName, Point
 from cvxprivacy.solvers.interior.program import ScaledProgram
-from cvxprivacy.solvers.interior.residuals import Residuals
 from cvxprivacy.solvers.interior.start import start
 from cvxprivacy.solvers.interior.views import labels_differ
 

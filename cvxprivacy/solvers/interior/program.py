@@ -35,8 +35,7 @@ from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.side_conditions import Excess
 from cvxprivacy.solvers.interior.blocks import TINY
-from cvxprivacy.solvers.interior.layout import Layout
-from cvxprivacy.solvers.interior.point import HIGH, LOW, WORST, ByName, Point
+from cvxprivacy.solvers.interior.point import HIGH, LOW, WORST, ByName, Layout, Point
 from cvxprivacy.solvers.interior.recourse import ExcessTerm, RecourseTerm, parameters
 from cvxprivacy.solvers.interior.views import Observer, SmoothView
 

@@ -1,7 +1,7 @@
 r"""Polyhedral measures in the interior-point method: pairs of their own, eliminated by output.
 
 In the objective or in a row with multiplier λ, a polyhedral measure of weight ω (β λ in a row) is
-:math:`\min \{ρ^\top T : T ≥ 0, P T = A J\}` (:mod:`cvxprivacy.leakage.polyhedral`), which adds
+:math:`\min \{ρ^\top T : T ≥ 0, P T = A J\}` (:mod:`cvxprivacy.leakage.base`), which adds
 
 .. math:: z = ωρ - P^\top φ, \qquad P T = A J, \qquad T z = μ
 

@@ -13,8 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from cvxprivacy.exact import FloatArray
-from cvxprivacy.solvers.interior.layout import Layout
-from cvxprivacy.solvers.interior.point import HIGH, LOW, WORST, ByName, Point
+from cvxprivacy.solvers.interior.point import HIGH, LOW, WORST, ByName, Layout, Point
 from cvxprivacy.solvers.interior.program import ScaledProgram
 
 __all__ = ["start"]

@@ -11,7 +11,7 @@ import numpy as np
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.leakage import Leakage, Smooth
 from cvxprivacy.solvers.interior.blocks import TINY, Square
-from cvxprivacy.solvers.interior.layout import Layout
+from cvxprivacy.solvers.interior.point import Layout
 
 __all__ = ["Hessian", "Observer", "SmoothView", "labels_differ"]
 

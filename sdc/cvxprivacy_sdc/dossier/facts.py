@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cvxprivacy.certificates.certificate import refuse_other
-from cvxprivacy.programs.worst import first_part
+from cvxprivacy.programs.expression import first_part
 from cvxprivacy.text import cells
 from cvxprivacy_sdc.dossier import first, provenance, tradeoff, words
 from cvxprivacy_sdc.dossier.board import (

@@ -8,14 +8,14 @@ import cvxpy as cp
 
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.compiler import Rules
-from cvxprivacy.solvers.conic.paper_channel import paper_program
+from cvxprivacy.solvers.conic.paper_problem import channel_problem
 
 __all__ = ["paper_table"]
 
 
 def paper_table(program: ChannelProgram, rules: Rules, n: Any, group: int) -> cp.Problem:
     """Return a channel program with N Q = m whole, and groups of none or ``group`` at least."""
-    paper = paper_program(program, rules, lambda make: make())
+    paper = channel_problem(program, rules, lambda make: make())
     [q] = [variable for variable in paper.variables() if variable.name() == "Q"]
     m = cp.Variable((program.n, program.m), name="m", integer=True)
     z = cp.Variable(program.m, name="z", boolean=True)
