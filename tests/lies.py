@@ -28,6 +28,7 @@ from cvxprivacy.solvers.conic import channel as cvxpy_channel
 from cvxprivacy.solvers.covariance import stages as covariance
 from cvxprivacy.solvers.entries import generation as entry_generation
 from cvxprivacy.solvers.interior import method as interior
+from cvxprivacy.solvers.settings import using
 from cvxprivacy_verifier import verify
 from tests.instances import KINDS, Chance, Instance, Program, instance
 from tests.second_checker import Refused, check
@@ -160,7 +161,7 @@ def patches(liar: Liar) -> Iterator[Any]:
     few, many = entry_generation.rounds, liar.rng.random() < 0.5
     wrong_rounds = partial(wrong_path, follow=few)
     yield mock.patch.object(entry_generation, "rounds", wrong_rounds)
-    yield mock.patch.object(channel_solver, "MANY", 0 if many else channel_solver.MANY)
+    yield using([channel_solver.Stages(few_entries=1)] if many else [])
     yield mock.patch.object(covariance, "central_path", wrong_central)
     yield mock.patch.object(cp.Problem, "solve", wrong_run)
     yield mock.patch.object(presolve, "constant", wrong_constant)

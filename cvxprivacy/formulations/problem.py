@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -23,6 +23,7 @@ from cvxprivacy.programs.worst import Worst, each_part, parts_of
 from cvxprivacy.results.solution import Solution
 from cvxprivacy.solvers.driver import Outcome, checked
 from cvxprivacy.solvers.family import Family
+from cvxprivacy.solvers.settings import Settings, using
 from cvxprivacy.solvers.watch import Progress, Watch
 from cvxprivacy.validation import one_of, text
 
@@ -369,6 +370,7 @@ class Problem(Restatable, Generic[Answer]):
         solver: str = "CLARABEL",
         accuracy: str = "default",
         solver_options: Mapping[str, Any] | None = None,
+        settings: Settings | Iterable[Settings] = (),
         time_limit: float | None = None,
         progress: Callable[[Progress], object] | None = None,
         verbose: bool = False,
@@ -390,6 +392,8 @@ class Problem(Restatable, Generic[Answer]):
             at least the smallest step of d, so that a forbidding cost widens no tolerance.
         solver_options : mapping, optional
             Passed to the solver.
+        settings : Settings or list of Settings, optional
+            Numbers of the package's own methods, from :mod:`cvxprivacy.settings`.
         time_limit : float, optional
             Seconds after which no further step is begun; a CVXPY solver other than Clarabel and
             SCS ends its attempt first.  Then, and with a warning at the first Ctrl-C, the best
@@ -430,7 +434,8 @@ class Problem(Restatable, Generic[Answer]):
         one_of(certify, "certify", True, "warn", False)
         options = checked(method, solver, accuracy, solver_options)
         watch = Watch(time_limit, progress, bool(verbose))
-        outcome = self._outcome({**options, "watch": watch})
+        with using(settings):
+            outcome = self._outcome({**options, "watch": watch})
         if watch.interrupted:
             warnings.warn("interrupted: what is proved so far is returned", stacklevel=2)
         certificate = outcome.certificate

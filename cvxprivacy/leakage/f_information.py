@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import Exact, FloatArray, Real, fractions, rational, written
+from cvxprivacy.exact import TINY, Exact, FloatArray, Real, fractions, rational, written
 from cvxprivacy.leakage.base import Face, Places, beyond
 from cvxprivacy.leakage.polyhedral import Entries, Polyhedral, Recourse
 from cvxprivacy.leakage.smooth import Curvature, Smooth, relative_change
@@ -36,7 +36,6 @@ __all__ = [
 ]
 
 _GUARD = 2.0**-60  # least ratio of a posterior to π, against log 0
-_TINY = 1e-300  # for masses that may underflow
 _NORMALISING = 12  # steps to a mass of 1
 _NEAR = 2.0**-50  # how near 1 a score of Hellinger's measure comes
 
@@ -45,8 +44,8 @@ def ratios(joint: FloatArray, reference: FloatArray) -> FloatArray:
     """Return J/(π q), 1 where q = 0."""
     mass = joint.sum(axis=0)
     other = reference[:, None] * mass
-    ratio = np.divide(joint, other, out=np.ones_like(joint), where=other > _TINY)
-    few = (other <= _TINY) & (mass > 0)  # products that no float need hold
+    ratio = np.divide(joint, other, out=np.ones_like(joint), where=other > TINY)
+    few = (other <= TINY) & (mass > 0)  # products that no float need hold
     if few.any():
         posterior = np.divide(joint, mass, out=np.ones_like(joint), where=mass > 0)
         with np.errstate(over="ignore"):  # where 1/π is no float
@@ -81,7 +80,7 @@ def logarithmic_mean(a: FloatArray, log_ratio: FloatArray) -> FloatArray:
     near = np.abs(log_ratio) < 1e-5
     safe = np.where(near, 1.0, np.clip(log_ratio, -600.0, 600.0))
     ratio = np.where(near, 1.0 - 0.5 * log_ratio, -np.expm1(-safe) / safe)
-    return np.maximum(a * ratio, _TINY)
+    return np.maximum(a * ratio, TINY)
 
 
 class Differentiable(Smooth):
@@ -162,7 +161,7 @@ class MutualInformation(Smooth):
         """Return log(r/π), r ∝ π e^s (P8)."""
         psi = scores - scores.max(axis=0)
         less = reference @ np.expm1(psi)  # Σ π e^ψ − 1, exact for the least of scores
-        large = np.log(np.maximum(reference @ np.exp(psi), _TINY))
+        large = np.log(np.maximum(reference @ np.exp(psi), TINY))
         log_sum: FloatArray = np.where(less > -0.5, np.log1p(np.maximum(less, -0.5)), large)
         return psi - log_sum
 
@@ -173,7 +172,7 @@ class MutualInformation(Smooth):
     def gradient(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
         # (P7), by J: what π q contributes cancels with J under its own logarithm
         log_ratio: FloatArray = np.log(
-            joint / np.maximum(reference[:, None] * joint.sum(axis=0), _TINY)
+            joint / np.maximum(reference[:, None] * joint.sum(axis=0), TINY)
         )
         return log_ratio
 

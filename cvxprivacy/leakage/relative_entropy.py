@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from cvxprivacy.exact import Exact, FloatArray, floats, fractions
+from cvxprivacy.exact import TINY, Exact, FloatArray, floats, fractions
 from cvxprivacy.leakage.base import Face, Places
 from cvxprivacy.leakage.f_information import logarithmic_mean
 from cvxprivacy.leakage.smooth import Curvature, Smooth, relative_change
@@ -26,7 +26,6 @@ from cvxprivacy.leakage.smooth import Curvature, Smooth, relative_change
 __all__ = ["RelativeEntropy"]
 
 _GUARD = 2.0**-60  # least ratio that a logarithm is taken of
-_TINY = 1e-300  # for masses that may underflow
 
 
 class RelativeEntropy(Smooth):
@@ -105,18 +104,18 @@ class RelativeEntropy(Smooth):
         mean = logarithmic_mean(first, self._logs(joint, reference) - logs)
         ratio = reference[0] / reference[1]
         mean = np.stack([mean * ratio**2, np.ones_like(mean)])
-        along = np.stack([mean[0] / (ratio * np.maximum(other, _TINY)), np.ones_like(other)])
+        along = np.stack([mean[0] / (ratio * np.maximum(other, TINY)), np.ones_like(other)])
         return Curvature(mean, along, np.stack([np.zeros_like(other), np.ones_like(other)]))
 
     def second_order(
         self, joint: FloatArray, change: FloatArray, reference: FloatArray
     ) -> FloatArray:
         first, other = self._laws(joint, reference)
-        a, b = relative_change(change, np.maximum(joint, _TINY))
+        a, b = relative_change(change, np.maximum(joint, TINY))
         ratio = reference[1] / reference[0]
         return np.stack([
             0.5 * ratio * (b**2 - a**2),
-            first / np.maximum(other, _TINY) * b * (a - b),
+            first / np.maximum(other, TINY) * b * (a - b),
         ])  # fmt: skip
 
     def face(self, prior: Exact, reference: Exact) -> Face | None:

@@ -19,7 +19,13 @@ from cvxprivacy.certificates.bounds import BestBounds
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray, rational
 from cvxprivacy.programs.covariance import CovarianceDual, CovarianceProgram, ErrorCovariance
-from cvxprivacy.solvers.covariance.method import Iterate, central_path, entries, step_size
+from cvxprivacy.solvers.covariance.method import (
+    CovariancePath,
+    Iterate,
+    central_path,
+    entries,
+    step_size,
+)
 from cvxprivacy.solvers.covariance.whitened import Whitened
 from cvxprivacy.solvers.task import UNUSABLE, Minimise, Task
 from cvxprivacy_verifier.balls import UnprovableError
@@ -28,9 +34,7 @@ __all__ = ["MOST_VARIABLES", "CovarianceProver", "CovarianceTask"]
 
 # −log₂ of the shares of a strictly feasible M in a repair: from what rounding asks to all of it
 SHARES = range(48, -1, -3)
-_LARGEST = 150_000_000  # numbers of which a Newton step makes three copies: 3.4 GiB
 MOST_VARIABLES = 156  # with that many pairs of entries, of which a conic model knows no structure
-INNER_GAP = 20  # times smaller than the gap that certifies: repair and rounding have the others
 # Shares by which a strictly feasible point moves towards I/2: the first that no row forbids
 RAISED = (1e-12, 1e-10, 1e-8, 1e-7)  # shares of multipliers, which a bound loses half of
 MOST_INWARD, LEAST_INWARD, INWARD = 1e-3, 1e-12, 8
@@ -224,14 +228,15 @@ class CovarianceTask(Task):
     # ---- the central path ----------------------------------------------------------------
 
     def structured(self) -> bool:
+        settings = CovariancePath.current()
         if self.white.caps:  # (G14) has no barrier for them
             return False
         if not self.has_interior:
             self.phase_one()
             if self.prover.status == "infeasible":
                 return True
-        prover, gap = self.prover, self.prover.tolerance / INNER_GAP
-        if (numbers := step_size(self.white)) > _LARGEST:
+        prover, gap = self.prover, self.prover.tolerance / settings.inner_gap
+        if (numbers := step_size(self.white)) > settings.numbers:
             if self.method == "structured":
                 raise self._too_large("a Newton step", numbers)
             return False
