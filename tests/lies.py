@@ -23,12 +23,12 @@ import numpy as np
 import cvxprivacy as cpv
 from cvxprivacy.programs.covariance import CovarianceDual, ErrorCovariance
 from cvxprivacy.programs.dual import Dual
-from cvxprivacy.solvers import channel as channel_solver, presolve
+from cvxprivacy.settings import Stages, using
+from cvxprivacy.solvers import presolve
 from cvxprivacy.solvers.conic import channel as cvxpy_channel
 from cvxprivacy.solvers.covariance import stages as covariance
 from cvxprivacy.solvers.entries import generation as entry_generation
 from cvxprivacy.solvers.interior import method as interior
-from cvxprivacy.solvers.settings import using
 from cvxprivacy_verifier import verify
 from tests.instances import KINDS, Chance, Instance, Program, instance
 from tests.second_checker import Refused, check
@@ -161,7 +161,7 @@ def patches(liar: Liar) -> Iterator[Any]:
     few, many = entry_generation.rounds, liar.rng.random() < 0.5
     wrong_rounds = partial(wrong_path, follow=few)
     yield mock.patch.object(entry_generation, "rounds", wrong_rounds)
-    yield using([channel_solver.Stages(few_entries=1)] if many else [])
+    yield using([Stages(few_entries_beyond=1)] if many else [])
     yield mock.patch.object(covariance, "central_path", wrong_central)
     yield mock.patch.object(cp.Problem, "solve", wrong_run)
     yield mock.patch.object(presolve, "constant", wrong_constant)

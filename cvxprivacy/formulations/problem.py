@@ -21,9 +21,9 @@ from cvxprivacy.programs.latex_symbols import displayed, plain, upright
 from cvxprivacy.programs.parameter import Parameter, tracing
 from cvxprivacy.programs.worst import Worst, each_part, parts_of
 from cvxprivacy.results.solution import Solution
+from cvxprivacy.settings import Settings, using
 from cvxprivacy.solvers.driver import Outcome, checked
 from cvxprivacy.solvers.family import Family
-from cvxprivacy.solvers.settings import Settings, using
 from cvxprivacy.solvers.watch import Progress, Watch
 from cvxprivacy.validation import one_of, text
 

@@ -20,7 +20,7 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.exact import TINY, Exact, FloatArray, Real, fractions, rational, written
 from cvxprivacy.leakage.base import Face, Places, beyond
 from cvxprivacy.leakage.polyhedral import Entries, Polyhedral, Recourse
-from cvxprivacy.leakage.smooth import Curvature, Smooth, relative_change
+from cvxprivacy.leakage.smooth import GUARD, Curvature, Smooth, relative_change
 from cvxprivacy.model.information import divergence
 from cvxprivacy.validation import typed
 
@@ -35,7 +35,6 @@ __all__ = [
     "ratios",
 ]
 
-_GUARD = 2.0**-60  # least ratio of a posterior to π, against log 0
 _NORMALISING = 12  # steps to a mass of 1
 _NEAR = 2.0**-50  # how near 1 a score of Hellinger's measure comes
 
@@ -155,7 +154,7 @@ class MutualInformation(Smooth):
         return divergence(p, q, units="nats")
 
     def scores(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
-        return np.log(np.maximum(ratios(joint, reference), _GUARD))
+        return np.log(np.maximum(ratios(joint, reference), GUARD))
 
     def inside(self, scores: FloatArray, reference: FloatArray) -> FloatArray:
         """Return log(r/π), r ∝ π e^s (P8)."""
@@ -166,7 +165,7 @@ class MutualInformation(Smooth):
         return psi - log_sum
 
     def tangent(self, ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
-        t = np.maximum(ratio, _GUARD)
+        t = np.maximum(ratio, GUARD)
         return np.log(t) + 1.0, t
 
     def gradient(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
@@ -310,10 +309,10 @@ class SquaredHellinger(Differentiable):
         return float(((np.sqrt(p) - np.sqrt(q)) ** 2).sum())
 
     def scores(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
-        return 1.0 - 1.0 / np.sqrt(np.maximum(ratios(joint, reference), _GUARD))
+        return 1.0 - 1.0 / np.sqrt(np.maximum(ratios(joint, reference), GUARD))
 
     def tangent(self, ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
-        root = np.sqrt(np.maximum(ratio, _GUARD))
+        root = np.sqrt(np.maximum(ratio, GUARD))
         return 1.0 - 1.0 / root, root - 1.0
 
     def lifted(self, joint: Any, reference: FloatArray) -> Any:
@@ -340,7 +339,7 @@ class SquaredHellinger(Differentiable):
         return ratio
 
     def _derivatives(self, ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
-        power = np.maximum(ratio, _GUARD) ** -1.5
+        power = np.maximum(ratio, GUARD) ** -1.5
         return 0.5 * power, -0.75 * power
 
     def cone(self, x: Any, mass: Any, reference: FloatArray) -> tuple[Any, Mapping[str, Any]]:

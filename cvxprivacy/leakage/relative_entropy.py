@@ -21,11 +21,9 @@ import numpy as np
 from cvxprivacy.exact import TINY, Exact, FloatArray, floats, fractions
 from cvxprivacy.leakage.base import Face, Places
 from cvxprivacy.leakage.f_information import logarithmic_mean
-from cvxprivacy.leakage.smooth import Curvature, Smooth, relative_change
+from cvxprivacy.leakage.smooth import GUARD, Curvature, Smooth, relative_change
 
 __all__ = ["RelativeEntropy"]
-
-_GUARD = 2.0**-60  # least ratio that a logarithm is taken of
 
 
 class RelativeEntropy(Smooth):
@@ -83,8 +81,8 @@ class RelativeEntropy(Smooth):
         first, other = self._laws(joint, reference)
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = np.log(first) - np.log(other)
-        logs = np.where(np.isfinite(logs), logs, np.where(first > 0, -np.log(_GUARD), 0.0))
-        return np.maximum(logs, np.log(_GUARD))
+        logs = np.where(np.isfinite(logs), logs, np.where(first > 0, -np.log(GUARD), 0.0))
+        return np.maximum(logs, np.log(GUARD))
 
     def scores(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
         return self._logs(joint, reference)[None]

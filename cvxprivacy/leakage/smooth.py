@@ -16,8 +16,9 @@ import numpy as np
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.leakage.base import Leakage
 
-__all__ = ["Curvature", "Smooth", "relative_change"]
+__all__ = ["GUARD", "Curvature", "Smooth", "relative_change"]
 
+GUARD = 2.0**-60  # least ratio of a posterior to π that derivatives are taken at
 _GREATEST = 2.0  # relative change of a mass that a second order is taken of
 
 

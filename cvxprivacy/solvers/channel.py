@@ -23,49 +23,23 @@ from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.side_conditions import Auxiliary, Excess
+from cvxprivacy.settings import InteriorPoint, Stages
 from cvxprivacy.solvers import entry_rows, presolve, sparse_rows
 from cvxprivacy.solvers.entries import generation as entry_generation
 from cvxprivacy.solvers.family import Family
 from cvxprivacy.solvers.interior import method as interior
 from cvxprivacy.solvers.interior.program import ScaledProgram
-from cvxprivacy.solvers.interior.settings import InteriorPoint
 from cvxprivacy.solvers.presolve import FacialReduction
-from cvxprivacy.solvers.settings import Settings
 from cvxprivacy.solvers.task import UNUSABLE, Minimise, Outcome, Task, attempts
 from cvxprivacy_verifier.balls import UnaffordableError
 from cvxprivacy_verifier.verify import TOLERANCE
 
-__all__ = ["ChannelTask", "Stages", "prover_of", "refuse_foreign", "refuse_too_large"]
+__all__ = ["ChannelTask", "prover_of", "refuse_foreign", "refuse_too_large"]
 
 _BROKEN = 1e-9  # residual of rows below which no contradiction is looked for
 _HOLDS = 1e-13  # violation with which a row counts as satisfied: rounding of sums
 _FACTOR = 1e12  # e^ε, above which ratios forbid no more than entries below 1e-12 of others
 _FEASIBLE = -1e-7  # least violation below which phase one has shown that something is feasible
-
-
-class Stages(Settings):
-    """Settings of the stages: which method is asked, and how far a path is followed.
-
-    Sizes of conic models are in coefficients, about 2 kB each while CVXPY and Clarabel have it
-    (measured at 60 to 180 letters: 0.8 to 3.7).
-    """
-
-    # About 450 letters.  Measured, few entries and all: 470 groups of the Adult table took 3.7 and
-    # 4.8 s, 742 8 and 14; Hamming costs of 600 letters 3.8 and 4.2 s, of 1,100 8.5 and 21
-    few_entries: int = 200_000  # n m, beyond which the path begins with few entries
-    never_refused: int = 1_200_000  # n m, up to which no program is refused
-    all_entries: int = 2_000_000  # n m, up to which the path may be followed with all entries
-    conic: int = 500_000  # beyond: a gibibyte, many minutes, and inaccurate
-    most_conic: int = 2_000_000  # 4 GB
-    patience: int = 3  # steps in which a gap that would do is to become a tenth, or at last a half
-    stalled: float = 0.95  # … or this, where the value has digits beyond the gap
-    cheap: float = 5e5  # n²m of a program that is followed to a better gap than was asked: …
-    sharp: float = 1e-11  # … this one, in the objective's scale
-    margin: float = 0.25  # of a gap that would do, where repair takes some: a step costs less
-    inside: int = 6  # strictly feasible points that are kept, one for every hundredth of the gap
-    stricter: float = 1e-6  # of their spans, by which rows are stricter for channels to mix with
-    heavy: float = 1e5  # times all differences of costs, that a price of information may be
-    unused: float = 1e-6  # mass of an output that is as well without any
 
 
 class Candidate(Protocol):
@@ -176,7 +150,7 @@ class ChannelTask(Task):
         program, objective = self.program, self.program.objective
         if not isinstance(objective, Expression) or objective.cost is None or not program.dense:
             return False
-        most = self.settings.heavy * float(np.ptp(program.cost(objective)))
+        most = self.settings.price_limit * float(np.ptp(program.cost(objective)))
         if not 0 < most < max(program.sizes(objective), default=0.0):
             return False
         share = Fraction(most / max(program.sizes(objective)))
@@ -258,7 +232,7 @@ class ChannelTask(Task):
         self.report(f"{self.stage}: {failure or f'{self.steps} steps, {proved}'}")
         if self.settled or self.method == "structured" or self.watch.stopped:
             return True
-        if large := conic_size(self.program) > self.settings.conic:
+        if large := conic_size(self.program) > self.settings.conic_up_to:
             self.report(f"no conic solver is asked: {_conic_room(self.program)}")
         return large
 
@@ -353,7 +327,7 @@ class ChannelTask(Task):
 
     def _keep_inside(self, iterate: Candidate) -> None:
         """Keep a channel in which all rows hold strictly, a few on the way to the optimum."""
-        prover, scale, most = self.prover, self.program.scale, self.settings.inside
+        prover, scale, most = self.prover, self.program.scale, self.settings.interior_points
         if self.inside < most and iterate.gap < scale * 10.0 ** (1 - 2 * self.inside):
             channel = iterate.proposal()[0]
             if self.program.violation(channel) <= _HOLDS:
@@ -534,8 +508,8 @@ def _points(task: ChannelTask) -> Iterator[Candidate]:
     """Yield points of the path, of a growing set of entries or of all."""
     settings = Stages.current()
     program, size = task.program, task.program.n * task.program.m
-    if size > settings.few_entries and entry_generation.suits(program):
-        alone = size > settings.all_entries or not interior.fits(program)
+    if size > settings.few_entries_beyond and entry_generation.suits(program):
+        alone = size > settings.all_entries_up_to or not interior.fits(program)
         # to half of the tolerance: a proof of so many entries is made once, and loses a little
         yield from entry_generation.rounds(
             program, lambda: 0.5 * task.goal(), alone, lambda: bool(task.watch.stopped)
@@ -583,9 +557,9 @@ def _conic_room(program: ChannelProgram) -> str:
 def refuse_conic(program: ChannelProgram) -> None:
     """Refuse a program of which there is no room for the conic model."""
     settings = Stages.current()
-    if conic_size(program) <= settings.most_conic:
+    if conic_size(program) <= settings.conic_refused_beyond:
         return
-    side = int((settings.most_conic / conic_size(program) * program.n * program.m) ** 0.5)
+    side = int((settings.conic_refused_beyond / conic_size(program) * program.n * program.m) ** 0.5)
     problem = f"{program.n:,} letters to release as {program.m:,}: {_conic_room(program)}"
     remedy = f"about {side:,} of each fit: put letters together"
     if not interior.foreign_measures(program):
@@ -606,7 +580,7 @@ def refuse_too_large(program: ChannelProgram, many: int) -> None:
     n, m = program.n, program.m
     if n * m <= many or interior.fits(program):
         return
-    most = InteriorPoint.current().numbers
+    most = InteriorPoint.current().most_numbers
     if entry_generation.suits(program):
         if (needed := entry_generation.table_size(program)) <= most:  # (E13)
             return

@@ -23,23 +23,15 @@ from cvxprivacy.leakage.polyhedral import Entries, Polyhedral
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Expression
+from cvxprivacy.settings import EntryRows
 from cvxprivacy.solvers.integer_program import IntegerProgram
 from cvxprivacy.solvers.interior.views import labels_differ
-from cvxprivacy.solvers.settings import Settings
 from cvxprivacy.solvers.watch import Watch
 
-__all__ = ["EntryRows", "optimum", "pays"]
+__all__ = ["optimum", "pays"]
 
 _TOLERANCE = 1e-9  # of HiGHS, in the reduced cost of an entry
 _PRIMAL = 4  # HiGHS' number of the primal simplex, from which the release so far goes on
-
-
-class EntryRows(Settings):
-    """Settings of linear programs that HiGHS solves entry by entry."""
-
-    listed: int = 2_500  # entries, up to which all are there from the beginning
-    cheapest: int = 4  # entries of a letter to begin with, by each cost
-    added: int = 10  # entries of a letter that a round adds, in the mean
 
 
 def pays(program: ChannelProgram) -> bool:

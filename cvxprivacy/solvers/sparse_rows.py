@@ -17,20 +17,10 @@ from scipy import sparse
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
-from cvxprivacy.solvers.settings import Settings
+from cvxprivacy.settings import SparseRows
 from cvxprivacy.solvers.watch import Watch
 
-__all__ = ["SparseRows", "optimum", "pays"]
-
-
-class SparseRows(Settings):
-    """Settings of linear programs with many rows of few letters."""
-
-    letters: int = 30  # below which a path is as fast
-    share: float = 0.2  # of the letters that a row has, on average, at most
-    tolerance: float = 1e-10  # of Clarabel
-    room: float = 4.0  # times what rows of ratios need of a constant
-    sweeps: int = 1_000  # in which ratios are made to hold, at most
+__all__ = ["optimum", "pays"]
 
 
 def pays(program: ChannelProgram) -> bool:

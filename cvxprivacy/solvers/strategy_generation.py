@@ -23,29 +23,12 @@ from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.worst import first_part
+from cvxprivacy.settings import StrategyGeneration
 from cvxprivacy.solvers.driver import Outcome, solve
-from cvxprivacy.solvers.settings import Settings
 from cvxprivacy.solvers.task import reported
 from cvxprivacy.solvers.watch import Watch
 
-__all__ = ["Generation", "StrategyGeneration", "initial_strategies", "solve_generated"]
-
-
-class StrategyGeneration(Settings):
-    """Settings of strategy generation.
-
-    A third or three times of each left the upper ends of eight problems of 27 to 256 strategies the
-    same to 1e-11, after one to three rounds.
-    """
-
-    rounds: int = 12  # of solving and looking for better strategies, at most
-    descent_steps: int = 30  # on the law of a letter u (E17)
-    starts: int = 200  # laws to begin with, in each round, besides those of the release
-    added: int = 48  # strategies that a round adds, at most
-    gain: float = 1e-7  # least gain of a round, in the objective's scale: a tenth of the tolerance
-    rare: float = 1e-4  # quantiles between which a strategy is too rare to be listed (E15)
-    reduced_cost: float = 1e-8  # that counts, in the objective's scale (E16)
-    sparse: float = 0.3  # Dirichlet parameter of random laws: below 1, most mass on few letters
+__all__ = ["Generation", "initial_strategies", "solve_generated"]
 
 
 def initial_strategies(alphabet: Alphabet) -> np.ndarray:

@@ -20,10 +20,10 @@ from scipy.optimize import linprog
 
 from cvxprivacy.certificates.useful import UsefulProver
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import FloatArray
+from cvxprivacy.exact import TINY, FloatArray
 from cvxprivacy.programs.useful import UsefulDual, UsefulProgram, plain
+from cvxprivacy.settings import RayGeneration
 from cvxprivacy.solvers.driver import solve
-from cvxprivacy.solvers.settings import Settings
 from cvxprivacy.solvers.task import Outcome, reported
 from cvxprivacy.solvers.threads import one_thread
 from cvxprivacy.solvers.watch import Watch
@@ -34,7 +34,6 @@ from cvxprivacy_verifier.useful_proof import UsefulProof
 __all__ = [
     "Master",
     "PricedMaster",
-    "RayGeneration",
     "master_of",
     "prover_of",
     "rays_of",
@@ -48,18 +47,6 @@ _DUST = 1e-10  # of a ray that is taken
 _LACKING = 1e-12, 1e-10  # by which λ is raised, where the greatest μ is 1: of a large γ most
 _TIGHT: Any = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 _TRIED: Any = _TIGHT, {}  # where all rays are nearly alike HiGHS may reach less only
-
-
-class RayGeneration(Settings):
-    """Settings of the search for the most useful release."""
-
-    letters: int = 100  # most, of which the verifier looks at every ray
-    listed: int = 2_000  # columns, up to which all are in the first linear program
-    added: int = 60  # columns at a time
-    rounds: int = 999
-    starts: int = 3  # of threshold rules, near which better corners are looked for
-    inside: float = 0.25  # share of what tells nothing, that a channel to repair by has at first, …
-    least_inside: float = 1e-6  # … and at last
 
 
 @one_thread()
@@ -186,7 +173,7 @@ class Master:
         self.bounds = np.array(bounds)
         blocks = np.split(rays, range(_BLOCK, len(rays), _BLOCK))
         self.values = np.concatenate([_worth(program, block) for block in blocks])
-        self._scale = max(float(np.abs(self.values).max()), 1e-300)
+        self._scale = max(float(np.abs(self.values).max()), TINY)
         self._columns: dict[tuple[int, int], None] = {}
         self.broken = 0.0
 

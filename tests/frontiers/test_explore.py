@@ -15,10 +15,9 @@ import pytest
 
 import cvxprivacy as cpv
 from cvxprivacy.frontiers import parametric, sweep
+from cvxprivacy.settings import InteriorPoint, using
 from cvxprivacy.solvers.conic import channel as cvxpy_channel
 from cvxprivacy.solvers.interior import method as interior
-from cvxprivacy.solvers.interior.settings import InteriorPoint
-from cvxprivacy.solvers.settings import using
 from cvxprivacy_verifier import verify
 from tests.frontiers.instances import check_exactly, grid, records
 from tests.repository import ROOT, loaded_after
@@ -73,7 +72,7 @@ def test_workers_keep_few_models(monkeypatch):
 
     monkeypatch.setattr(cvxpy_channel, "ConicModel", Counted)
     for budget in range(6):  # of other laws: each has a model of its own
-        with using(InteriorPoint(numbers=10)):  # no central path fits
+        with using(InteriorPoint(most_numbers=10)):  # no central path fits
             curve = cpv.frontier(grid(4, rho=0.5 + budget / 20), points=[0.3, 0.5])
         assert [point.status for point in curve.points] == ["certified"] * 2
         assert len(made) == budget + 1  # which both points share

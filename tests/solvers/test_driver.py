@@ -11,13 +11,12 @@ import pytest
 
 import cvxprivacy as cpv
 from cvxprivacy.programs.expression import Expression
+from cvxprivacy.settings import CovariancePath, using
 from cvxprivacy.solvers.channel import ChannelTask
 from cvxprivacy.solvers.conic.channel import ConicModel
 from cvxprivacy.solvers.conic.covariance import LogDetModel
-from cvxprivacy.solvers.covariance.method import CovariancePath
 from cvxprivacy.solvers.driver import _minimise, solve, solve_gaussian
 from cvxprivacy.solvers.interior import method as interior
-from cvxprivacy.solvers.settings import using
 from cvxprivacy.solvers.task import Task, attempts
 from tests import referee
 from tests.programs.test_channel import base, cost
@@ -296,7 +295,7 @@ def test_a_covariance_program_that_would_not_fit_is_refused(monkeypatch):
     from cvxprivacy.solvers.covariance import stages
 
     program = cpv.QuadraticGaussian(GAUSSIAN, 0.5).program
-    with using(CovariancePath(numbers=3)):
+    with using(CovariancePath(most_numbers=3)):
         with pytest.raises(cpv.InputError, match="a Newton step takes about .* GiB"):
             solve_gaussian(program, method="structured")
         assert solve_gaussian(program).certificate.status == "certified"

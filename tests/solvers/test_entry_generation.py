@@ -10,16 +10,13 @@ import pytest
 
 import cvxprivacy as cpv
 from cvxprivacy.programs.channel import View
+from cvxprivacy.settings import EntryGeneration, InteriorPoint, Stages, using
 from cvxprivacy.solvers import driver
-from cvxprivacy.solvers.channel import Stages
 from cvxprivacy.solvers.entries import generation as entry_generation
 from cvxprivacy.solvers.entries.pricing import Pricing
-from cvxprivacy.solvers.entries.settings import EntryGeneration
 from cvxprivacy.solvers.interior.layout import Layout
 from cvxprivacy.solvers.interior.method import central_path
 from cvxprivacy.solvers.interior.program import ScaledProgram
-from cvxprivacy.solvers.interior.settings import InteriorPoint
-from cvxprivacy.solvers.settings import using
 from cvxprivacy_verifier import work
 from tests import referee
 from tests.lengths import rest_at_length, some_at_length
@@ -64,7 +61,7 @@ PROBLEMS = list(problems())
 
 
 # all programs begin with few entries, and are followed as those that are large
-ALWAYS = Stages(few_entries=1, never_refused=1, all_entries=1, cheap=1.0)
+ALWAYS = Stages(few_entries_beyond=1, never_refused=1, all_entries_up_to=1, cheap=1.0)
 
 
 @pytest.fixture
@@ -235,7 +232,7 @@ def test_what_does_not_fit_is_refused_with_what_would(criteria, always):
     most = 9 if not criteria else 6
     text = rf"12 letters to release as 12, which takes 0.0 GiB; about {most} of each fit"
     with pytest.raises(cpv.InputError, match=text):
-        problem.solve(settings=InteriorPoint(numbers=900))
+        problem.solve(settings=InteriorPoint(most_numbers=900))
 
 
 def test_what_no_proof_would_be_read_of_is_refused(monkeypatch):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy.settings import EntryRows, using
 from cvxprivacy.solvers import entry_rows
-from cvxprivacy.solvers.settings import using
 from tests.lengths import rest_at_length, seeds, some_at_length
 
 MEASURES = {
@@ -56,7 +56,7 @@ def test_the_optimum_is_that_of_the_central_path(name, seed, monkeypatch):
 
 
 # from one entry of a letter, and one more of each in a round
-FEW = entry_rows.EntryRows(listed=1, cheapest=1, added=1)
+FEW = EntryRows(listed=1, cheapest=1, added=1)
 
 
 @pytest.mark.parametrize("seed", seeds(20, 2))

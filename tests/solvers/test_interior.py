@@ -12,6 +12,7 @@ from mpmath import mp
 
 import cvxprivacy as cpv
 from cvxprivacy.leakage.f_information import logarithmic_mean
+from cvxprivacy.settings import InteriorPoint, using
 from cvxprivacy.solvers import presolve
 from cvxprivacy.solvers.channel import ChannelTask
 from cvxprivacy.solvers.driver import solve
@@ -22,9 +23,7 @@ from cvxprivacy.solvers.interior.newton import Newton
 from cvxprivacy.solvers.interior.point import HIGH, LOW
 from cvxprivacy.solvers.interior.program import ScaledProgram
 from cvxprivacy.solvers.interior.residuals import Residuals
-from cvxprivacy.solvers.interior.settings import InteriorPoint
 from cvxprivacy.solvers.interior.start import start
-from cvxprivacy.solvers.settings import using
 from tests import referee
 from tests.lengths import rest_at_length, some_at_length
 
@@ -430,7 +429,7 @@ def test_rows_that_pull_apart_leave_a_start():
 def test_what_does_not_fit_is_left_to_the_solver():
     problem = PROBLEMS[0]
     assert interior.fits(problem.program)
-    small = InteriorPoint(numbers=10)
+    small = InteriorPoint(most_numbers=10)
     with using(small):
         assert not interior.fits(problem.program)
     solution = problem.solve(settings=small)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy.settings import StrategyGeneration, using
 from cvxprivacy.solvers import strategy_generation
 from cvxprivacy.solvers.driver import solve
-from cvxprivacy.solvers.settings import using
 from cvxprivacy.solvers.watch import Watch
 from cvxprivacy.typing import Progress
 from cvxprivacy_verifier.__main__ import main
@@ -143,7 +143,7 @@ def slow_search(monkeypatch):
     source, d = cpv.DiscreteSource(random_law(rng, 2, 4, 4, 0.5)), costs(rng, 4, 4)
     options = {"side_information": "decoder", "most_strategies": 1}
     problem = rde(source, d, 0.6, minimize={"rate": 1.0, "leakage": 1.0}, **options)
-    with using(strategy_generation.StrategyGeneration(added=1)):
+    with using(StrategyGeneration(added=1)):
         solution = problem.solve()
         assert len(rounds(solution)) >= 4
         yield problem, solution

@@ -19,50 +19,14 @@ import numpy as np
 from cvxprivacy.exact import TINY, FloatArray
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
+from cvxprivacy.settings import MirrorDescent
 from cvxprivacy.solvers.bregman.entries import AllEntries, Chosen, Sums
 from cvxprivacy.solvers.bregman.prices import Prices
-from cvxprivacy.solvers.settings import Settings
 
-__all__ = ["Iterate", "MirrorDescent", "Relaxed", "suits"]
+__all__ = ["Iterate", "Relaxed", "suits"]
 
 _DEAR, _ROOM = 1e6, 1e-3  # price at which a row spends the least, and room that counts as none
 _BOUNDLESS = 1e9  # what a row's size costs at the price of a step, where nothing is feasible
-
-
-class MirrorDescent(Settings):
-    """Settings of the method, and of the release that it ends with."""
-
-    bytes: int = 4_000_000_000  # of shared rows, at most
-    # in the objective's scale, at which the steps end; a tenth of it takes three times the steps:
-    # of 14,539 groups of the Adult table 3e-4 took 250 steps of half a second
-    gap: float = 3e-4
-    high_gap: float = 3e-5  # the same at accuracy="high"
-    patience: int = 40  # steps in which the gap is to shrink by a fifth
-    enough: float = 0.3  # of the gap, by which a release that will do is above the lower end
-    release_time: float = 0.4  # share of a time limit that is left for the release
-    least_ratio: float = 1e-9  # of a posterior to the reference: the logarithm of 0 has no end
-    price_trials: int = 30  # evaluations for the prices of a step, at most: two or three, as a rule
-    easier: float = 1.2  # … and what each of them may be off, in terms of the one before
-    near: float = 5e-3  # share of a bound by which what a step spends may be off it, …
-    cost_of_near: float = 0.05  # … which costs this share of the gap at most, …
-    close: float = 1e-5  # … and by which it may be off anyway
-    slack: float = 0.01  # of the gap, which a step may miss (B4) by, in terms of its length
-    repeats: int = 20  # of a step at most, with gains that rise to 4 times the one before
-    calmer: float = 1.5  # by which a gain falls with each step
-    tenser: float = 1.2  # by which it grows at least
-    # release
-    first_entries: int = 48  # of a letter, and as many at popular outputs
-    popular: int = 128  # outputs of most mass: where little is told, letters meet at few outputs
-    joining: int = 16  # entries, of both kinds, that a letter is given in a round
-    joining_share: float = 1e-3  # of a letter, that these have to begin with
-    rounds: int = 3  # of joining entries
-    worth: float = 0.05  # of the gap, that another round is to gain
-    release_steps: int = 400  # in a round, at most
-    slow: float = 0.02  # of the gap, below which the gain of ten of them ends the round
-    exact: float = 1e-11  # of a bound, by which a release may be off what it aims at, …
-    below: float = 1e-10  # … which is this much below the bound
-    release_trials: int = 60  # evaluations for the prices of one of these steps
-    unused: float = 1e-9  # share of a letter that no round keeps; mass of an unused output
 
 
 def suits(program: ChannelProgram) -> bool:

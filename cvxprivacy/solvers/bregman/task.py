@@ -13,9 +13,10 @@ import numpy as np
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.settings import MirrorDescent
 from cvxprivacy.solvers import presolve
 from cvxprivacy.solvers.bregman.entries import storage
-from cvxprivacy.solvers.bregman.method import Iterate, MirrorDescent, Relaxed, suits
+from cvxprivacy.solvers.bregman.method import Iterate, Relaxed, suits
 from cvxprivacy.solvers.bregman.release import Release
 from cvxprivacy.solvers.channel import prover_of
 from cvxprivacy.solvers.task import Minimise, Task
@@ -117,6 +118,6 @@ def refuse(program: ChannelProgram, conic: bool) -> None:
         )
         problem = f"{sizes}: {what}, under bounds of costs alone"
         raise InputError("problem", problem, "put letters together, or list fewer outputs")
-    if (needed := storage(program)) > MirrorDescent.current().bytes:
+    if (needed := storage(program)) > MirrorDescent.current().most_bytes:
         problem = f"{sizes}, which takes {needed / 2**30:.1f} GiB"
         raise InputError("problem", problem, "put letters together, or list fewer outputs")

@@ -21,30 +21,10 @@ from scipy.linalg import cho_factor, cho_solve
 
 from cvxprivacy.exact import TINY, FloatArray
 from cvxprivacy.programs.expression import Expression
+from cvxprivacy.settings import CovariancePath
 from cvxprivacy.solvers.covariance.whitened import Whitened
-from cvxprivacy.solvers.settings import Settings
 
-__all__ = ["CovariancePath", "Iterate", "central_path", "entries", "step_size"]
-
-
-class CovariancePath(Settings):
-    """Settings of the central path of covariances.
-
-    Measured on 68 programs with up to 20 variables: 3,962 Newton steps in all, at most 14 per
-    centre.
-    """
-
-    numbers: int = 150_000_000  # of a Newton step, which makes three copies: 3.4 GiB
-    inner_gap: int = 20  # times below the gap that certifies: repair and rounding have the rest
-    shrink: float = 0.15  # of μ to the next centre; 2,329 steps at 0.01 (up to 31), 5,322 at 0.3
-    steps: int = 60  # Newton steps per centre, at most: four times what was measured
-    boundary: float = 0.97  # of the way to the boundary of 0 ≼ M ≼ I in one step; as good as 0.9
-    descent: float = 0.25  # of the decrement, that the slope has at a step's end; 11,493 steps at 0
-    shortest: float = 1e-12  # share of a Newton step: below it M + t dM is M to nearly all digits
-    # The gap is of first order in μ and of second order in the distance from the centre, so that a
-    # decrement below this times μ is none (3,367 steps at 1e-6); …
-    centred: float = 1e-12
-    nearly: float = 1e-3  # … one below this that no longer halves is the gradient's rounding
+__all__ = ["Iterate", "central_path", "entries", "step_size"]
 
 
 Factors = dict[str, FloatArray]  # F_k of each view, F Fᵀ = T'ᵀ Y' T', the gradient of −2 Φ

@@ -16,8 +16,8 @@ import numpy as np
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
+from cvxprivacy.settings import EntryGeneration
 from cvxprivacy.solvers.entries.pricing import Pricing
-from cvxprivacy.solvers.entries.settings import EntryGeneration
 from cvxprivacy.solvers.entries.start import Start, first_steps
 from cvxprivacy.solvers.interior.layout import Layout
 from cvxprivacy.solvers.interior.method import Iterate, central_path

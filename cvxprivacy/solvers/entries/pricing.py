@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cvxprivacy.exact import TINY, FloatArray
-from cvxprivacy.solvers.entries.settings import EntryGeneration
+from cvxprivacy.settings import EntryGeneration
 from cvxprivacy.solvers.interior.method import Iterate
 from cvxprivacy.solvers.interior.program import ScaledProgram
 from cvxprivacy.solvers.interior.views import Observer

@@ -16,9 +16,9 @@ import numpy as np
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
+from cvxprivacy.settings import EntryGeneration, MirrorDescent
 from cvxprivacy.solvers.bregman import method as bregman
 from cvxprivacy.solvers.bregman.release import Release
-from cvxprivacy.solvers.entries.settings import EntryGeneration
 from cvxprivacy.solvers.interior.program import ScaledProgram
 
 __all__ = ["Start", "first_steps"]
@@ -41,7 +41,7 @@ def first_steps(
             judged = True
             if start.breadth > settings.broad:
                 return None
-        if gap <= bregman.MirrorDescent.current().gap or iterate.number >= settings.first_steps:
+        if gap <= MirrorDescent.current().gap or iterate.number >= settings.first_steps:
             break
     return start
 
@@ -70,7 +70,7 @@ class Start:
     @cached_property
     def _channel(self) -> FloatArray:
         """A release of few entries that is about as good."""
-        enough = self.iterate.lower + bregman.MirrorDescent.current().enough * self.iterate.gap
+        enough = self.iterate.lower + MirrorDescent.current().enough * self.iterate.gap
         release = Release(self.relaxed, self.iterate, enough, self.stopped)
         channel: FloatArray = release.channel().toarray()
         return channel
@@ -102,7 +102,7 @@ class Start:
     def entries(self, full: ScaledProgram) -> tuple[np.ndarray, list[FloatArray]]:
         """Return entries (m, n) to begin with, and the scores (m, |V|) of all outputs."""
         dual, cost = self._dual, self.costs
-        popular = np.argsort(-self.iterate.mass)[: bregman.MirrorDescent.current().popular]
+        popular = np.argsort(-self.iterate.mass)[: MirrorDescent.current().popular]
         chosen = (self._channel > 0).T
         for outputs in (np.arange(full.m), popular):
             count = min(EntryGeneration.current().cheapest, len(outputs))

@@ -16,15 +16,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from cvxprivacy.exact import FloatArray
+from cvxprivacy.exact import TINY, FloatArray
 from cvxprivacy.leakage import Leakage, Polyhedral, Smooth
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
+from cvxprivacy.settings import InteriorPoint
 from cvxprivacy.solvers.interior.newton import Newton, SecondOrder
 from cvxprivacy.solvers.interior.point import ByName, Point
 from cvxprivacy.solvers.interior.program import ScaledProgram
 from cvxprivacy.solvers.interior.residuals import Residuals
-from cvxprivacy.solvers.interior.settings import InteriorPoint
 from cvxprivacy.solvers.interior.start import start
 from cvxprivacy.solvers.interior.views import labels_differ
 
@@ -71,7 +71,7 @@ def foreign_measures(program: ChannelProgram) -> list[Leakage]:
 
 def fits(program: ChannelProgram) -> bool:
     """Tell whether there is room for the blocks of all outputs."""
-    return block_size(program) <= InteriorPoint.current().numbers
+    return block_size(program) <= InteriorPoint.current().most_numbers
 
 
 def central_path(scaled: ScaledProgram, begin: Point | None = None) -> Iterator[Iterate]:
@@ -239,7 +239,7 @@ class _Path:
         logs = [float(np.abs(s).max()) for view, s in views if view.measure.informs]
         largest = max(logs, default=0.0)
         most = self.settings.boundary * self.x.longest(step)  # (N28)
-        return min(1.0, most, self.settings.score_change / max(largest, 1e-300))
+        return min(1.0, most, self.settings.score_change / max(largest, TINY))
 
     def _least_product(self, x: Point) -> float:
         """Return the least product in terms of the mean, both by share."""

@@ -19,12 +19,12 @@ import numpy as np
 from scipy.linalg import lapack
 
 from cvxprivacy.exact import TINY, FloatArray
+from cvxprivacy.settings import InteriorPoint
 from cvxprivacy.solvers.interior.blocks import Blocks, Square
 from cvxprivacy.solvers.interior.point import HIGH, LOW, WORST, ByName, Point
 from cvxprivacy.solvers.interior.program import Level, ScaledProgram
 from cvxprivacy.solvers.interior.recourse import Elimination
 from cvxprivacy.solvers.interior.residuals import Residuals
-from cvxprivacy.solvers.interior.settings import InteriorPoint
 from cvxprivacy.solvers.interior.views import Hessian
 
 __all__ = ["Newton", "SecondOrder"]

@@ -24,9 +24,9 @@ from scipy import sparse
 
 from cvxprivacy.exact import TINY, FloatArray
 from cvxprivacy.leakage import Polyhedral
+from cvxprivacy.settings import InteriorPoint
 from cvxprivacy.solvers.interior.blocks import factor
 from cvxprivacy.solvers.interior.point import Point
-from cvxprivacy.solvers.interior.settings import InteriorPoint
 from cvxprivacy.solvers.interior.views import Observer
 
 __all__ = ["Elimination", "ExcessTerm", "RecourseTerm", "parameters"]

@@ -13,10 +13,10 @@ from collections.abc import Callable
 import numpy as np
 
 from cvxprivacy.exact import FloatArray
+from cvxprivacy.settings import InteriorPoint
 from cvxprivacy.solvers.interior.layout import Layout
 from cvxprivacy.solvers.interior.point import HIGH, LOW, WORST, ByName, Point
 from cvxprivacy.solvers.interior.program import ScaledProgram
-from cvxprivacy.solvers.interior.settings import InteriorPoint
 
 __all__ = ["start"]
 

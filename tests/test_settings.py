@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy import settings
-from cvxprivacy.settings import CovariancePath, InteriorPoint, Stages
+from cvxprivacy.settings import CovariancePath, InteriorPoint, Settings, Stages
 from tests.lengths import some_at_length
 
-EVERY = [getattr(settings, name) for name in settings.__all__]
+EVERY = Settings.__subclasses__()
 SOURCE = cpv.DiscreteSource.from_counts([[9, 2, 1, 3], [1, 4, 8, 2], [2, 3, 1, 6]])
 GAUSSIAN = cpv.GaussianSource(
     [[1.0, 0.5, 0.3], [0.5, 1.0, 0.4], [0.3, 0.4, 1.0]], sensitive=[0], key=[1, 2]
@@ -42,7 +41,7 @@ def test_a_method_takes_what_it_is_passed():
     assert steps_of(problem, settings=InteriorPoint(steps=3)) == 3
     both = [InteriorPoint(steps=4), Stages(cheap=1.0)]
     assert steps_of(problem, settings=both) == 4 < steps_of(problem)
-    assert problem.solve(settings=Stages(few_entries=1)).log[0].startswith("first entries")
+    assert problem.solve(settings=Stages(few_entries_beyond=1)).log[0].startswith("first entries")
     assert steps_of(gaussian, settings=CovariancePath(shrink=0.9)) > steps_of(gaussian)
 
 
@@ -77,7 +76,7 @@ def test_what_are_no_settings_is_refused(value):
 
 
 # with little room a program is refused
-ROOM = ("numbers", "bytes", "never_refused", "conic", "most_conic", "letters")
+ROOM = ("most_numbers", "most_bytes", "never_refused", "conic_refused_beyond", "letters")
 
 
 def hostile(rng):
