@@ -25,18 +25,9 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.validation import integer, number
 
 __all__ = [
-    "CovariancePath",
-    "EntryGeneration",
-    "EntryRows",
-    "InteriorPoint",
-    "MirrorDescent",
-    "RayGeneration",
-    "Settings",
-    "SparseRows",
-    "Stages",
-    "StrategyGeneration",
-    "using",
-]
+    "CovariancePath", "EntryGeneration", "EntryRows", "InteriorPoint", "MirrorDescent",
+    "RayGeneration", "Settings", "SparseRows", "Stages", "StrategyGeneration", "using",
+]  # fmt: skip
 
 _passed: ContextVar[Mapping[type, Any]] = ContextVar("settings", default=MappingProxyType({}))
 
