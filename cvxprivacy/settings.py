@@ -1,7 +1,8 @@
 """The numbers of the package's own methods, to be passed to ``solve``.
 
 They say how an optimum is looked for, never what counts as proved: with other numbers a solve is
-slower, or its enclosure wider.
+slower, or its enclosure wider.  ``with using(…):`` passes them to all that is solved within, such
+as a frontier, in the same process.
 
 >>> import cvxprivacy as cpv
 >>> from cvxprivacy.settings import InteriorPoint

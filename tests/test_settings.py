@@ -26,6 +26,13 @@ PROBLEMS = {
     "chi": cpv.PrivacyDistortion(SOURCE, LINE, 0.4, leakage=cpv.leakage.ChiSquared()),
     "contradiction": cpv.PrivacyDistortion(SOURCE, LINE, 0.1, criteria=[cpv.LeakageCap(0.001)]),
     "useful": cpv.MostUsefulRelease(SOURCE, [cpv.LocalPrivacy(1.0)]),
+    "strategies": cpv.RateDistortionEquivocation(
+        cpv.DiscreteSource(np.random.default_rng(3).dirichlet(np.ones(24)).reshape(2, 3, 4)),
+        cpv.absolute_error(range(3)),
+        0.4,
+        side_information="decoder",
+        most_strategies=1,
+    ),
     "covariance": cpv.GaussianEquivocation(GAUSSIAN, 0.5, max_leakage=0.2),
 }
 

@@ -288,17 +288,17 @@ class ChannelTask(Task):
         Small programs are followed further than was asked, as far as steps gain: prices are off
         by the root of the gap.  True if what is proved will do.
         """
-        program, goal, gap = self.program, self.prover.tolerance, iterate.gap
-        settings = self.settings
+        program, settings = self.program, self.settings
+        goal, gap = self.prover.tolerance, iterate.gap
         before = self.gaps[-1 - settings.patience : -1]
         # a step that gains less is not worth its time
         slow = len(before) == settings.patience and gap > max(0.1 * before[0], 0.5 * before[-1])
         patient = not (slow and gap <= goal)
         margin = settings.margin if patient and not self.plain else 1.0
-        cheap = program.n**2 * program.m <= self.settings.cheap
+        cheap = program.n**2 * program.m <= settings.cheap
         if patient and cheap:
-            goal = min(goal, self.settings.sharp * program.scale)
-        if gap <= goal and cheap and not (slow and gap > self.settings.stalled * before[0]):
+            goal = min(goal, settings.sharp * program.scale)
+        if gap <= goal and cheap and not (slow and gap > settings.stalled * before[0]):
             # all that may be more than the value itself
             value = abs(program.attained(iterate.proposal()[0]))
             goal = min(goal, TOLERANCE[self.accuracy] * value)

@@ -31,14 +31,7 @@ from cvxprivacy_verifier.balls import UnaffordableError
 from cvxprivacy_verifier.corners import Corners
 from cvxprivacy_verifier.useful_proof import UsefulProof
 
-__all__ = [
-    "Master",
-    "PricedMaster",
-    "master_of",
-    "prover_of",
-    "rays_of",
-    "solve_useful",
-]
+__all__ = ["Master", "PricedMaster", "master_of", "prover_of", "rays_of", "solve_useful"]
 
 _BLOCK = 2**16  # rays of which a table is made at a time
 _PENALTIES = 1e3, 1e6, 1e9  # of what a row is broken by, where the greatest μ is 1
@@ -273,11 +266,12 @@ class Master:
         other.bounds = -np.abs(self.costs).sum(axis=(1, 2))  # below all that it may cost
         other.solve(1.0)
         cheap, share = other.channel, self.settings.inside
-        while share > self.settings.least_inside:
+        while True:
             mixed = (1 - share) * cheap + share * (constant + self.program.mass @ cheap) / 2
-            if (self._spent(mixed) < self.bounds - _BROKEN).all():
-                break
             share /= 4
+            strict = (self._spent(mixed) < self.bounds - _BROKEN).all()
+            if strict or share <= self.settings.least_inside:
+                break
         return mixed
 
     def _spent(self, channel: FloatArray) -> FloatArray:
