@@ -24,6 +24,7 @@ from cvxprivacy.frozen import core, is_owned, owned
 
 __all__ = [
     "DIGITS",
+    "TINY",
     "Exact",
     "Real",
     "alike",
@@ -44,6 +45,7 @@ __all__ = [
     "written",
 ]
 
+TINY = 1e-300  # in place of masses that underflow, and of 0 where it is divided by
 DIGITS = 2000  # of a numerator or a denominator, which proofs can hold
 _LONG = 10**DIGITS
 _Result = TypeVar("_Result")

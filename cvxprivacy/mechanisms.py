@@ -29,6 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.additive import floats
+from cvxprivacy.certificates.exact_channel import DENOMINATOR
 from cvxprivacy.criteria.ratios import EXPONENT
 from cvxprivacy.errors import InputError, UnknownValueError
 from cvxprivacy.exact import Real
@@ -49,7 +50,6 @@ __all__ = [
     "truncated_geometric",
 ]
 
-DENOMINATOR = 2**52
 MOST = 4096  # outputs of subsets, of bits, and of cells
 REACH = 40.0  # ε times the distance beyond which e^(−ε d) is below the last digit of what is summed
 FARTHEST = 2000  # steps of the lattice that are summed

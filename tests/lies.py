@@ -23,7 +23,8 @@ import numpy as np
 import cvxprivacy as cpv
 from cvxprivacy.programs.covariance import CovarianceDual, ErrorCovariance
 from cvxprivacy.programs.dual import Dual
-from cvxprivacy.solvers import channel as channel_solver, presolve
+from cvxprivacy.settings import Stages, using
+from cvxprivacy.solvers import presolve
 from cvxprivacy.solvers.conic import channel as cvxpy_channel
 from cvxprivacy.solvers.covariance import stages as covariance
 from cvxprivacy.solvers.entries import generation as entry_generation
@@ -160,7 +161,7 @@ def patches(liar: Liar) -> Iterator[Any]:
     few, many = entry_generation.rounds, liar.rng.random() < 0.5
     wrong_rounds = partial(wrong_path, follow=few)
     yield mock.patch.object(entry_generation, "rounds", wrong_rounds)
-    yield mock.patch.object(channel_solver, "MANY", 0 if many else channel_solver.MANY)
+    yield using([Stages(few_entries_beyond=1)] if many else [])
     yield mock.patch.object(covariance, "central_path", wrong_central)
     yield mock.patch.object(cp.Problem, "solve", wrong_run)
     yield mock.patch.object(presolve, "constant", wrong_constant)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -27,6 +27,7 @@ from cvxprivacy.programs.expression import (
 from cvxprivacy.programs.latex_symbols import displayed, plain, upright
 from cvxprivacy.programs.parameter import Parameter, tracing
 from cvxprivacy.results.solution import Solution
+from cvxprivacy.settings import Settings, using
 from cvxprivacy.solvers.driver import Outcome, checked
 from cvxprivacy.solvers.family import Family
 from cvxprivacy.solvers.watch import Progress, Watch
@@ -375,6 +376,7 @@ class Problem(Restatable, Generic[Answer]):
         solver: str = "CLARABEL",
         accuracy: str = "default",
         solver_options: Mapping[str, Any] | None = None,
+        settings: Settings | Iterable[Settings] = (),
         time_limit: float | None = None,
         progress: Callable[[Progress], object] | None = None,
         verbose: bool = False,
@@ -396,6 +398,8 @@ class Problem(Restatable, Generic[Answer]):
             at least the smallest step of d, so that a forbidding cost widens no tolerance.
         solver_options : mapping, optional
             Passed to the solver.
+        settings : Settings or list of Settings, optional
+            Numbers of the package's own methods, from :mod:`cvxprivacy.settings`.
         time_limit : float, optional
             Seconds after which no further step is begun; a CVXPY solver other than Clarabel and
             SCS ends its attempt first.  Then, and with a warning at the first Ctrl-C, the best
@@ -436,7 +440,8 @@ class Problem(Restatable, Generic[Answer]):
         one_of(certify, "certify", True, "warn", False)
         options = checked(method, solver, accuracy, solver_options)
         watch = Watch(time_limit, progress, bool(verbose))
-        outcome = self._outcome({**options, "watch": watch})
+        with using(settings):
+            outcome = self._outcome({**options, "watch": watch})
         if watch.interrupted:
             warnings.warn("interrupted: what is proved so far is returned", stacklevel=2)
         certificate = outcome.certificate

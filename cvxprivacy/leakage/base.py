@@ -47,6 +47,7 @@ from cvxprivacy.validation import array, untaken
 from cvxprivacy_verifier.measures import KINDS
 
 __all__ = [
+    "GUARD",
     "NAMES",
     "Curvature",
     "Entries",
@@ -530,6 +531,7 @@ def _kinds(kind: type[Leakage]) -> Iterator[Any]:
         yield from _kinds(other)
 
 
+GUARD = 2.0**-60  # least ratio of a posterior to π that derivatives are taken at
 _GREATEST = 2.0  # relative change of a mass that a second order is taken of
 
 

@@ -26,8 +26,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import Exact, FloatArray, Real, rational, written
-from cvxprivacy.leakage.base import Face, Places, beyond
+from cvxprivacy.exact import TINY, Exact, FloatArray, Real, rational, written
+from cvxprivacy.leakage.base import GUARD, Face, Places, beyond
 from cvxprivacy.leakage.f_information import Differentiable, ratios
 from cvxprivacy.validation import table, typed
 from cvxprivacy_verifier.perspectives import MOST_TERMS
@@ -40,7 +40,6 @@ _POLISHING = 4  # steps of Newton's method from a cell of that grid
 _NORMALISING, _MASS = 60, 1e-14  # steps to a mass of 1, and how near it is enough
 _ORDERS = 0.1, 10.0
 _APART = 0.01  # from 1, the limit that is a logarithm
-_GUARD = 2.0**-60  # least ratio of a posterior to π that derivatives are taken at
 
 
 class FInformation(Differentiable):
@@ -171,11 +170,11 @@ class FInformation(Differentiable):
         return slope, conjugate
 
     def tangent(self, ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
-        slope, conjugate = self._tangent(np.maximum(ratio, _GUARD))
+        slope, conjugate = self._tangent(np.maximum(ratio, GUARD))
         return slope, conjugate + self._at_one
 
     def _derivatives(self, ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
-        t = np.maximum(ratio, _GUARD)
+        t = np.maximum(ratio, GUARD)
         second, third = np.zeros_like(t), np.zeros_like(t)
         for c, a, alpha, beta, gamma, delta in self._numbers:
             v, det = gamma * t + delta, alpha * delta - gamma * beta
@@ -377,7 +376,7 @@ class VinczeLeCam(FInformation):
 
     def _points(self, slopes: FloatArray) -> FloatArray:
         t = 2.0 / np.sqrt(np.maximum(1.0 - slopes, 1e-40)) - 1.0
-        return np.clip(np.log(np.maximum(t, 1e-300)), *_LOGARITHMS)
+        return np.clip(np.log(np.maximum(t, TINY)), *_LOGARITHMS)
 
     def __repr__(self) -> str:
         return "VinczeLeCam()"
@@ -501,7 +500,7 @@ class PowerDivergence(FInformation):
 
     def _points(self, slopes: FloatArray) -> FloatArray:
         rate = float(self.order) - 1.0  # of f'(t) = t^rate/rate: the other part of f is affine
-        points: FloatArray = np.log(np.maximum(rate * slopes, 1e-300)) / rate
+        points: FloatArray = np.log(np.maximum(rate * slopes, TINY)) / rate
         return np.clip(points, *_LOGARITHMS)
 
     def __repr__(self) -> str:

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import Exact, FloatArray, Real, fractions, rational, written
+from cvxprivacy.exact import TINY, Exact, FloatArray, Real, fractions, rational, written
 from cvxprivacy.leakage.base import (
+    GUARD,
     Curvature,
     Entries,
     Face,
@@ -43,8 +44,6 @@ __all__ = [
     "ratios",
 ]
 
-_GUARD = 2.0**-60  # least ratio of a posterior to π, against log 0
-_TINY = 1e-300  # for masses that may underflow
 _NORMALISING = 12  # steps to a mass of 1
 _NEAR = 2.0**-50  # how near 1 a score of Hellinger's measure comes
 
@@ -53,8 +52,8 @@ def ratios(joint: FloatArray, reference: FloatArray) -> FloatArray:
     """Return J/(π q), 1 where q = 0."""
     mass = joint.sum(axis=0)
     other = reference[:, None] * mass
-    ratio = np.divide(joint, other, out=np.ones_like(joint), where=other > _TINY)
-    few = (other <= _TINY) & (mass > 0)  # products that no float need hold
+    ratio = np.divide(joint, other, out=np.ones_like(joint), where=other > TINY)
+    few = (other <= TINY) & (mass > 0)  # products that no float need hold
     if few.any():
         posterior = np.divide(joint, mass, out=np.ones_like(joint), where=mass > 0)
         with np.errstate(over="ignore"):  # where 1/π is no float
@@ -89,7 +88,7 @@ def logarithmic_mean(a: FloatArray, log_ratio: FloatArray) -> FloatArray:
     near = np.abs(log_ratio) < 1e-5
     safe = np.where(near, 1.0, np.clip(log_ratio, -600.0, 600.0))
     ratio = np.where(near, 1.0 - 0.5 * log_ratio, -np.expm1(-safe) / safe)
-    return np.maximum(a * ratio, _TINY)
+    return np.maximum(a * ratio, TINY)
 
 
 class Differentiable(Smooth):
@@ -164,24 +163,24 @@ class MutualInformation(Smooth):
         return divergence(p, q, units="nats")
 
     def scores(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
-        return np.log(np.maximum(ratios(joint, reference), _GUARD))
+        return np.log(np.maximum(ratios(joint, reference), GUARD))
 
     def inside(self, scores: FloatArray, reference: FloatArray) -> FloatArray:
         """Return log(r/π), r ∝ π e^s (P8)."""
         psi = scores - scores.max(axis=0)
         less = reference @ np.expm1(psi)  # Σ π e^ψ − 1, exact for the least of scores
-        large = np.log(np.maximum(reference @ np.exp(psi), _TINY))
+        large = np.log(np.maximum(reference @ np.exp(psi), TINY))
         log_sum: FloatArray = np.where(less > -0.5, np.log1p(np.maximum(less, -0.5)), large)
         return psi - log_sum
 
     def tangent(self, ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
-        t = np.maximum(ratio, _GUARD)
+        t = np.maximum(ratio, GUARD)
         return np.log(t) + 1.0, t
 
     def gradient(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
         # (P7), by J: what π q contributes cancels with J under its own logarithm
         log_ratio: FloatArray = np.log(
-            joint / np.maximum(reference[:, None] * joint.sum(axis=0), _TINY)
+            joint / np.maximum(reference[:, None] * joint.sum(axis=0), TINY)
         )
         return log_ratio
 
@@ -319,10 +318,10 @@ class SquaredHellinger(Differentiable):
         return float(((np.sqrt(p) - np.sqrt(q)) ** 2).sum())
 
     def scores(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
-        return 1.0 - 1.0 / np.sqrt(np.maximum(ratios(joint, reference), _GUARD))
+        return 1.0 - 1.0 / np.sqrt(np.maximum(ratios(joint, reference), GUARD))
 
     def tangent(self, ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
-        root = np.sqrt(np.maximum(ratio, _GUARD))
+        root = np.sqrt(np.maximum(ratio, GUARD))
         return 1.0 - 1.0 / root, root - 1.0
 
     def lifted(self, joint: Any, reference: FloatArray) -> Any:
@@ -349,7 +348,7 @@ class SquaredHellinger(Differentiable):
         return ratio
 
     def _derivatives(self, ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
-        power = np.maximum(ratio, _GUARD) ** -1.5
+        power = np.maximum(ratio, GUARD) ** -1.5
         return 0.5 * power, -0.75 * power
 
     def cone(self, x: Any, mass: Any, reference: FloatArray) -> tuple[Any, Mapping[str, Any]]:

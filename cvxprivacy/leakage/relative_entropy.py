@@ -18,14 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from cvxprivacy.exact import Exact, FloatArray, floats, fractions
-from cvxprivacy.leakage.base import Curvature, Face, Places, Smooth, relative_change
+from cvxprivacy.exact import TINY, Exact, FloatArray, floats, fractions
+from cvxprivacy.leakage.base import GUARD, Curvature, Face, Places, Smooth, relative_change
 from cvxprivacy.leakage.f_information import logarithmic_mean
 
 __all__ = ["RelativeEntropy"]
-
-_GUARD = 2.0**-60  # least ratio that a logarithm is taken of
-_TINY = 1e-300  # for masses that may underflow
 
 
 class RelativeEntropy(Smooth):
@@ -83,8 +80,8 @@ class RelativeEntropy(Smooth):
         first, other = self._laws(joint, reference)
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = np.log(first) - np.log(other)
-        logs = np.where(np.isfinite(logs), logs, np.where(first > 0, -np.log(_GUARD), 0.0))
-        return np.maximum(logs, np.log(_GUARD))
+        logs = np.where(np.isfinite(logs), logs, np.where(first > 0, -np.log(GUARD), 0.0))
+        return np.maximum(logs, np.log(GUARD))
 
     def scores(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
         return self._logs(joint, reference)[None]
@@ -104,18 +101,18 @@ class RelativeEntropy(Smooth):
         mean = logarithmic_mean(first, self._logs(joint, reference) - logs)
         ratio = reference[0] / reference[1]
         mean = np.stack([mean * ratio**2, np.ones_like(mean)])
-        along = np.stack([mean[0] / (ratio * np.maximum(other, _TINY)), np.ones_like(other)])
+        along = np.stack([mean[0] / (ratio * np.maximum(other, TINY)), np.ones_like(other)])
         return Curvature(mean, along, np.stack([np.zeros_like(other), np.ones_like(other)]))
 
     def second_order(
         self, joint: FloatArray, change: FloatArray, reference: FloatArray
     ) -> FloatArray:
         first, other = self._laws(joint, reference)
-        a, b = relative_change(change, np.maximum(joint, _TINY))
+        a, b = relative_change(change, np.maximum(joint, TINY))
         ratio = reference[1] / reference[0]
         return np.stack([
             0.5 * ratio * (b**2 - a**2),
-            first / np.maximum(other, _TINY) * b * (a - b),
+            first / np.maximum(other, TINY) * b * (a - b),
         ])  # fmt: skip
 
     def face(self, prior: Exact, reference: Exact) -> Face | None:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import Exact, FloatArray, Real, fractions, written
+from cvxprivacy.exact import TINY, Exact, FloatArray, Real, fractions, written
 from cvxprivacy.leakage.base import (
     Curvature,
     Entries,
@@ -169,7 +169,7 @@ class Sibson(_Norm, Smooth):
     def _slopes(self, joint: FloatArray, reference: FloatArray) -> FloatArray:
         """Return scores, up to a factor."""
         ratio = joint / reference[:, None]
-        relative: FloatArray = ratio / np.maximum(ratio.max(axis=0), 1e-300)
+        relative: FloatArray = ratio / np.maximum(ratio.max(axis=0), TINY)
         return relative ** (self._order - 1.0)
 
     def inside(self, scores: FloatArray, reference: FloatArray) -> FloatArray:

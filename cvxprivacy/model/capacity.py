@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from flint import arb, ctx
 
-from cvxprivacy.exact import Exact, FloatArray, Real, floats, rational
+from cvxprivacy.exact import TINY, Exact, FloatArray, Real, floats, rational
 from cvxprivacy_verifier.balls import PRECISION, ball, ceil, floor, total
 
 __all__ = ["ProvedCapacity", "best_prior", "capacity_of_table", "proved_capacity"]
@@ -31,7 +31,6 @@ _RIDGE = 1e-10  # where more inputs count than there are outputs, the farthest g
 _INSIDE = 0.99  # share of the way to a prior of 0
 _GONE = 1e-14  # … and what counts as none
 _STEEP = 1e9  # the greatest price that is looked for
-_TINY = 1e-300  # … and of what they are released as
 _SHORT = 2**60  # the denominator of a prior that is evaluated
 _SOME = 2.0**-40  # of the uniform law in r: an output that no prior favours is used all the same
 
@@ -84,7 +83,7 @@ def best_prior(
 def _beyond(rows: FloatArray, negentropy: FloatArray, prior: FloatArray) -> FloatArray:
     """Return D(V_w ‖ πV) of each input."""
     # outputs of unused inputs alone: far away, and no infinity that others are subtracted from
-    return np.asarray(negentropy - rows @ np.log(np.maximum(prior @ rows, _TINY)))
+    return np.asarray(negentropy - rows @ np.log(np.maximum(prior @ rows, TINY)))
 
 
 def _tilted(

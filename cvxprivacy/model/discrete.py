@@ -91,17 +91,15 @@ class DiscreteSource(Frozen):
     ) -> None:
         typed, otherwise = tabulated(pmf), "DiscreteSource.from_counts"
         law = probabilities(typed.values, "pmf", SHAPE, axes=(2, 3), otherwise=otherwise)
-        self._set(law, typed, w=w, x=x, z=z, names=names, records=records)
+        self._set(law, typed, (w, x, z), names, records=records)
 
     def _set(
         self,
         law: np.ndarray,
         typed: Table,
-        *,
-        w: Any = None,
-        x: Any = None,
-        z: Any = None,
+        axes: tuple[Any, ...] = (None, None, None),  # labels of w, x and z
         names: Any = None,
+        *,
         records: int | None = None,
         schema: TableSchema | None = None,
         counts: Counts | None = None,
@@ -116,13 +114,13 @@ class DiscreteSource(Frozen):
             self.effective = counts.effective
             self.levels, self.dropped = counts.levels, counts.dropped
         self.law = owned(law)
-        (self.w, self.x, self.z), self.names = axes_of(law, typed, (w, x, z), names)
+        (self.w, self.x, self.z), self.names = axes_of(law, typed, axes, names)
 
     @classmethod
-    def _of(cls, law: np.ndarray, typed: Table, **options: Any) -> DiscreteSource:
+    def _of(cls, law: np.ndarray, typed: Table, *labels: Any, **options: Any) -> DiscreteSource:
         """Make a source of masses that were checked otherwise."""
         source = cls.__new__(cls)
-        source._set(law, typed, **options)
+        source._set(law, typed, *labels, **options)
         return source._seal()
 
     # ---- other ways in -------------------------------------------------------------------
@@ -151,7 +149,8 @@ class DiscreteSource(Frozen):
         for name in options:
             if name not in allowed:
                 raise InputError(name, "unknown argument", f"use {', '.join(allowed)}")
-        return cls._of(law, typed, **options, records=records)
+        *axes, names = (options.get(name) for name in allowed)
+        return cls._of(law, typed, tuple(axes), names, records=records)
 
     @classmethod
     def from_table(
@@ -320,7 +319,7 @@ class DiscreteSource(Frozen):
         law = probabilities(typed.values, "pmf", remedy, axes=(1,), otherwise=otherwise)
         name = next(iter(typed.names), None) or "X"
         twice = Table(law, [*typed.labels[:1]] * 2)
-        return cls._of(np.diag(law), twice, w=x, x=x, names=(name, name))
+        return cls._of(np.diag(law), twice, (x, x, None), (name, name))
 
     # ---- what it says --------------------------------------------------------------------
 

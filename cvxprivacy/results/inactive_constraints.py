@@ -14,12 +14,12 @@ from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.expression import Constraint
 from cvxprivacy.programs.extremes import least_value
 from cvxprivacy.programs.latex_symbols import plain
+from cvxprivacy.results.prices import MOST_ENTRIES
 from cvxprivacy_verifier import verify
 from cvxprivacy_verifier.balls import ceil
 
 __all__ = ["inactive_notes", "is_constant"]
 
-MOST_ENTRIES = 20_000  # n m, beyond which no greatest value is proved
 CLOSE = 1e-9  # relative distance to the bound, within which a greatest value is not proved
 
 

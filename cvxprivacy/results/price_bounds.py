@@ -23,6 +23,7 @@ from cvxprivacy_verifier.balls import PRECISION, UnprovableError, ball, ceil, fl
 
 __all__ = [
     "FIVE_DIGITS",
+    "NEXT_TO_ZERO",
     "WITHIN",
     "ClosedFormPrice",
     "Price",
@@ -33,7 +34,7 @@ __all__ = [
 
 FIVE_DIGITS = 2e-4  # relative distance of the ends, up to which five digits are printed
 WITHIN = 0.01  # relative distance of the ends, up to which a price is determined
-_NEXT_TO_ZERO = 1e-6  # distance of ends around 0, in the price's unit, up to which it is
+NEXT_TO_ZERO = 1e-6  # distance of ends around 0, in the price's unit, up to which it is
 
 Kind = Literal["two-sided", "one-sided", "not determined", "not proved"]
 
@@ -125,7 +126,7 @@ def is_narrow(lower: float, upper: float, unit: float, share: float = WITHIN) ->
     if not (math.isfinite(lower) and math.isfinite(upper)):
         return False
     if lower <= 0 <= upper:
-        return upper - lower <= _NEXT_TO_ZERO * unit
+        return upper - lower <= NEXT_TO_ZERO * unit
     return upper - lower <= share * min(abs(lower), abs(upper))
 
 

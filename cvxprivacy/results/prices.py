@@ -33,6 +33,8 @@ from cvxprivacy.programs.side_conditions import Auxiliary, EntryBounds
 from cvxprivacy.results.nearby_releases import extreme_releases, moved_releases
 from cvxprivacy.results.price_bounds import (
     FIVE_DIGITS,
+    NEXT_TO_ZERO,
+    WITHIN,
     Kind,
     Price,
     PriceBounds,
@@ -52,7 +54,7 @@ __all__ = [
     "nearby_steps",
 ]
 
-MOST_ENTRIES = 20_000  # n m, beyond which no price is proved
+MOST_ENTRIES = 20_000  # n m, beyond which neither prices nor greatest values are proved
 MOST_SOLVED = 1_200  # n² m, up to which nearby programs are solved
 LEAST_UNIT = 1e-9  # of the optimum's unit: smaller differences are those of proofs
 LEAST_BOUND = {"maximum": 1.0, "excess": 0.0}  # of auxiliaries: nothing is feasible below
@@ -64,7 +66,6 @@ TINY = 1e-6  # share of that span: for smaller numbers, steps of the second kind
 RAISED = (1e-9, 1e-6, 1e-5, 1e-4, 3e-4, 1e-3)  # shares by which multipliers are raised
 # a mean slope that confirms multipliers: how far from the number, and how close to them
 MEAN_SHARE, LEAST_MEAN_STEP = Fraction(1, 1024), Fraction(1, 2**20)
-MEAN_WITHIN, MEAN_NEXT_TO_ZERO = 0.01, 1e-6
 
 
 class MovingBounds:
@@ -433,8 +434,8 @@ class ChannelPrices:
         (typed,) = number.typed
         here, at = _solved(self.program), Fraction(typed)
         unit = float(self._proof.unit(self.program.attained(self.primal.matrix)))
-        off = MEAN_NEXT_TO_ZERO * unit / max(abs(float(at)), 1.0)
-        off = max(MEAN_WITHIN * abs(multiplier), off)
+        off = NEXT_TO_ZERO * unit / max(abs(float(at)), 1.0)
+        off = max(WITHIN * abs(multiplier), off)
         steps = (at * MEAN_SHARE, max(at * MEAN_SHARE, LEAST_MEAN_STEP))
         for step in filter(None, dict.fromkeys(steps)):
             slopes, widest = [], math.inf

@@ -27,7 +27,7 @@ from cvxprivacy.programs.expression import Constraint, Expression, Worst
 from cvxprivacy.solvers.covariance.stages import CovarianceTask
 from cvxprivacy.solvers.covariance.whitened import Whitened, floats
 from cvxprivacy.solvers.driver import solve, solve_gaussian
-from cvxprivacy.solvers.presolve import tightened
+from cvxprivacy.solvers.presolve import TIGHTENINGS, tightened
 from cvxprivacy.solvers.task import Outcome, checked, reported
 from cvxprivacy.solvers.threads import one_thread
 
@@ -35,7 +35,6 @@ __all__ = ["prove_channel", "prove_covariance", "with_centre"]
 
 _RARE = 1e-6  # share of what a view sees, at which an output counts as unused
 _LEAST = 2.0**-40  # of an error in whitened coordinates: with none there is no posterior
-_SHARES = (0.1, 1e-2, 1e-3, 1e-5)  # of their spans, by which rows are stricter inside
 
 
 def with_centre(program: ChannelProgram, rows: FloatArray) -> FloatArray:
@@ -78,7 +77,7 @@ def prove_channel(
     """
     prover = Prover(program, accuracy)
     if not prover.offer_channel(channel):  # only then is there a look for what to mix it with (C11)
-        for share in _SHARES:
+        for share in TIGHTENINGS:
             inside = solve(tightened(program, share)).certificate.primal
             if inside is not None and prover.keep(inside):
                 better = prover.offer_channel(channel)

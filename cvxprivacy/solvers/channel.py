@@ -23,6 +23,7 @@ from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.side_conditions import Auxiliary, Excess
+from cvxprivacy.settings import InteriorPoint, Stages
 from cvxprivacy.solvers import entry_rows, presolve, sparse_rows
 from cvxprivacy.solvers.entries import generation as entry_generation
 from cvxprivacy.solvers.family import Family
@@ -35,28 +36,9 @@ from cvxprivacy_verifier.verify import TOLERANCE
 
 __all__ = ["ChannelTask", "prover_of", "refuse_foreign", "refuse_too_large"]
 
-# About 450 letters.  Measured, few entries and all: 470 groups of the Adult table took 3.7 and
-# 4.8 s, 742 8 and 14; Hamming costs of 600 letters 3.8 and 4.2 s, of 1,100 8.5 and 21
-MANY = 200_000  # entries, beyond which the path begins with few of them
-_ROOMY = 1_200_000  # entries, up to which none are refused
-_TRACTABLE = 2_000_000  # entries, beyond which the path is not followed with all of them
-# Coefficients of a conic model, about 2 kB each while CVXPY and Clarabel have it (measured at 60 to
-# 180 letters: 0.8 to 3.7): beyond these it takes a gibibyte, many minutes, and is inaccurate
-_CONIC = 500_000
-_LARGEST_CONIC = 2_000_000  # 4 GB
-_PATIENCE = 3  # steps in which a gap that would do is to become a tenth, or in the last a half
-_ROOM = 1e-6  # by which rows are stricter, of their span, where channels to mix with are sought
-_HEAVY = 1e5  # times all differences of costs, that a price of information may be
-_STUCK = 0.95  # the part of it in these steps, to digits of a value that is less than the gap
-_CHEAP = 5e5  # n²m of a program whose central path is followed for a better gap than was asked
-_MARGIN = 0.25  # of a gap that would do, where repair takes some of it: a step costs less than that
-_SHARP = 1e-11  # that gap, in the objective's scale
 _BROKEN = 1e-9  # residual of rows below which no contradiction is looked for
 _HOLDS = 1e-13  # violation with which a row counts as satisfied: rounding of sums
 _FACTOR = 1e12  # e^ε, above which ratios forbid no more than entries below 1e-12 of others
-_INSIDE = 6  # strictly feasible points that are kept on the way, one for every hundredth of the gap
-_SHARES = (0.1, 1e-2, 1e-3, 1e-5, 0.0)  # of their spans, by which rows are made stricter in turn
-_UNUSED = 1e-6  # mass of an output that is as well without any
 _FEASIBLE = -1e-7  # least violation below which phase one has shown that something is feasible
 
 
@@ -91,13 +73,14 @@ class ChannelTask(Task):
         family: Family | None = None,
     ) -> None:
         super().__init__(options)
+        self.settings = Stages.current()
         self.foreign = interior.foreign_measures(program)
         if self.method == "structured":
             refuse_foreign(self.foreign)
         if self.method == "conic" or self.foreign:
             refuse_conic(program)
         else:
-            refuse_too_large(program, _ROOMY)
+            refuse_too_large(program, self.settings.never_refused)
         self.program, self._family = program, family
         self.prover = prover_of(program, self.accuracy, family)
         self.channel: FloatArray | None = None
@@ -167,7 +150,7 @@ class ChannelTask(Task):
         program, objective = self.program, self.program.objective
         if not isinstance(objective, Expression) or objective.cost is None or not program.dense:
             return False
-        most = _HEAVY * float(np.ptp(program.cost(objective)))
+        most = self.settings.price_limit * float(np.ptp(program.cost(objective)))
         if not 0 < most < max(program.sizes(objective), default=0.0):
             return False
         share = Fraction(most / max(program.sizes(objective)))
@@ -215,7 +198,7 @@ class ChannelTask(Task):
         A nat may be far more than that, where letters are rare or bounds next to those of no use.
         """
         prover, program = self.prover, self.program
-        if prover.status != "certified" or program.n**2 * program.m > _CHEAP:
+        if prover.status != "certified" or program.n**2 * program.m > self.settings.cheap:
             return self.settled
         return prover.upper - prover.lower <= TOLERANCE[self.accuracy] * abs(prover.upper)
 
@@ -242,14 +225,14 @@ class ChannelTask(Task):
                 near = self.best is not None and self.best.gap <= prover.tolerance
                 self.salvage()
                 if near and not (self.plain or self.settled or self.watch.stopped):
-                    stricter = ScaledProgram(presolve.tightened(self.program, _ROOM))
-                    _follow(interior.central_path(stricter), self._mixed)
+                    stricter = presolve.tightened(self.program, self.settings.stricter)
+                    _follow(interior.central_path(ScaledProgram(stricter)), self._mixed)
         width = prover.upper - prover.lower
         proved = "infeasible" if prover.status == "infeasible" else f"gap {width:.1e}"
         self.report(f"{self.stage}: {failure or f'{self.steps} steps, {proved}'}")
         if self.settled or self.method == "structured" or self.watch.stopped:
             return True
-        if large := conic_size(self.program) > _CONIC:
+        if large := conic_size(self.program) > self.settings.conic_up_to:
             self.report(f"no conic solver is asked: {_conic_room(self.program)}")
         return large
 
@@ -305,16 +288,17 @@ class ChannelTask(Task):
         Small programs are followed further than was asked, as far as steps gain: prices are off
         by the root of the gap.  True if what is proved will do.
         """
-        program, goal, gap = self.program, self.prover.tolerance, iterate.gap
-        before = self.gaps[-1 - _PATIENCE : -1]
+        program, settings = self.program, self.settings
+        goal, gap = self.prover.tolerance, iterate.gap
+        before = self.gaps[-1 - settings.patience : -1]
         # a step that gains less is not worth its time
-        slow = len(before) == _PATIENCE and gap > max(0.1 * before[0], 0.5 * before[-1])
+        slow = len(before) == settings.patience and gap > max(0.1 * before[0], 0.5 * before[-1])
         patient = not (slow and gap <= goal)
-        margin = _MARGIN if patient and not self.plain else 1.0
-        cheap = program.n**2 * program.m <= _CHEAP
+        margin = settings.margin if patient and not self.plain else 1.0
+        cheap = program.n**2 * program.m <= settings.cheap
         if patient and cheap:
-            goal = min(goal, _SHARP * program.scale)
-        if gap <= goal and cheap and not (slow and gap > _STUCK * before[0]):
+            goal = min(goal, settings.sharp * program.scale)
+        if gap <= goal and cheap and not (slow and gap > settings.stalled * before[0]):
             # all that may be more than the value itself
             value = abs(program.attained(iterate.proposal()[0]))
             goal = min(goal, TOLERANCE[self.accuracy] * value)
@@ -343,8 +327,8 @@ class ChannelTask(Task):
 
     def _keep_inside(self, iterate: Candidate) -> None:
         """Keep a channel in which all rows hold strictly, a few on the way to the optimum."""
-        prover, scale = self.prover, self.program.scale
-        if self.inside < _INSIDE and iterate.gap < scale * 10.0 ** (1 - 2 * self.inside):
+        prover, scale, most = self.prover, self.program.scale, self.settings.interior_points
+        if self.inside < most and iterate.gap < scale * 10.0 ** (1 - 2 * self.inside):
             channel = iterate.proposal()[0]
             if self.program.violation(channel) <= _HOLDS:
                 prover.candidates.append(channel)
@@ -356,7 +340,7 @@ class ChannelTask(Task):
 
         The path's own points have little room for what they lose: 1 in as many parts as entries.
         """
-        if iterate.gap > _ROOM * self.program.scale:
+        if iterate.gap > self.settings.stricter * self.program.scale:
             return bool(self.watch.stopped)
         if self.prover.keep(iterate.proposal()[0]):
             self.prover.offer_channel(self.channels[-1])
@@ -395,7 +379,7 @@ class ChannelTask(Task):
 
     def _strictly_feasible(self) -> bool:
         """Offer a channel that satisfies the rows strictly, as strictly as can be."""
-        for share in _SHARES:
+        for share in (*presolve.TIGHTENINGS, 0.0):
             if self.watch.stopped:
                 return False
             if share:
@@ -408,7 +392,8 @@ class ChannelTask(Task):
             channel = model.channel()
             if channel is None:
                 continue
-            rare = self.program.mass @ channel < _UNUSED  # no mass at all rather than next to none
+            # no mass at all rather than next to none
+            rare = self.program.mass @ channel < self.settings.unused
             for candidate in (np.where(rare, 0.0, channel), channel):
                 if self.prover.keep(candidate):
                     self.prover.offer_channel(self.prover.strictly_feasible[-1].channel)
@@ -521,9 +506,10 @@ def _follow(path: Iterator[Candidate], enough: Callable[[Candidate], bool]) -> s
 
 def _points(task: ChannelTask) -> Iterator[Candidate]:
     """Yield points of the path, of a growing set of entries or of all."""
+    settings = Stages.current()
     program, size = task.program, task.program.n * task.program.m
-    if size > MANY and entry_generation.suits(program):
-        alone = size > _TRACTABLE or not interior.fits(program)
+    if size > settings.few_entries_beyond and entry_generation.suits(program):
+        alone = size > settings.all_entries_up_to or not interior.fits(program)
         # to half of the tolerance: a proof of so many entries is made once, and loses a little
         yield from entry_generation.rounds(
             program, lambda: 0.5 * task.goal(), alone, lambda: bool(task.watch.stopped)
@@ -570,9 +556,10 @@ def _conic_room(program: ChannelProgram) -> str:
 
 def refuse_conic(program: ChannelProgram) -> None:
     """Refuse a program of which there is no room for the conic model."""
-    if conic_size(program) <= _LARGEST_CONIC:
+    settings = Stages.current()
+    if conic_size(program) <= settings.conic_refused_beyond:
         return
-    side = int((_LARGEST_CONIC / conic_size(program) * program.n * program.m) ** 0.5)
+    side = int((settings.conic_refused_beyond / conic_size(program) * program.n * program.m) ** 0.5)
     problem = f"{program.n:,} letters to release as {program.m:,}: {_conic_room(program)}"
     remedy = f"about {side:,} of each fit: put letters together"
     if not interior.foreign_measures(program):
@@ -593,7 +580,7 @@ def refuse_too_large(program: ChannelProgram, many: int) -> None:
     n, m = program.n, program.m
     if n * m <= many or interior.fits(program):
         return
-    most = interior.LARGEST
+    most = InteriorPoint.current().most_numbers
     if entry_generation.suits(program):
         if (needed := entry_generation.table_size(program)) <= most:  # (E13)
             return

@@ -23,15 +23,13 @@ from cvxprivacy.leakage.base import Entries, Polyhedral
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Expression
+from cvxprivacy.settings import EntryRows
 from cvxprivacy.solvers.integer_program import IntegerProgram
 from cvxprivacy.solvers.interior.views import labels_differ
 from cvxprivacy.solvers.watch import Watch
 
 __all__ = ["optimum", "pays"]
 
-_ALL = 2_500  # entries, up to which all are there from the beginning
-_CHEAPEST = 4  # entries of a letter to begin with, by each cost
-_MORE = 10  # entries of a letter that a round adds, in the mean
 _TOLERANCE = 1e-9  # of HiGHS, in the reduced cost of an entry
 _PRIMAL = 4  # HiGHS' number of the primal simplex, from which the release so far goes on
 
@@ -171,15 +169,16 @@ class _Statement:
 
     def first(self) -> np.ndarray:
         """Return the entries to begin with: of least cost, and those of a constant release."""
+        settings = EntryRows.current()
         n, m, mass = self.program.n, self.program.m, self.program.mass
-        if self.size <= _ALL:
+        if self.size <= settings.listed:
             return np.ones(self.size, dtype=bool)
         chosen = (self.low[: self.size] > 0).reshape(n, m)
         closed = (self.high[: self.size] <= 0).reshape(n, m)
         terms = [*self.program.objectives.values()]
         terms += [constraint.expression for constraint in self.program.constraints.values()]
         for cost in (np.where(closed, np.inf, self.program.cost(term)) for term in terms):
-            count = min(_CHEAPEST, m)
+            count = min(settings.cheapest, m)
             cheap = np.argpartition(cost, count - 1, axis=1)[:, :count]
             chosen[np.arange(n)[:, None], cheap] = True
             chosen[:, np.argmin(mass @ cost)] = True
@@ -269,7 +268,7 @@ def _grown(statement: _Statement, watch: Watch) -> tuple[FloatArray, FloatArray,
         if not len(lacking):
             break
         program.solver.setOptionValue("simplex_strategy", _PRIMAL)
-        most = _MORE * statement.program.n
+        most = EntryRows.current().added * statement.program.n
         more = np.zeros(statement.size, dtype=bool)
         more[lacking[np.argsort(-need[lacking])[:most]]] = True
     return answer

@@ -18,14 +18,13 @@ from typing import Any
 import numpy as np
 
 from cvxprivacy.additive import span as span_of
-from cvxprivacy.exact import Exact, FloatArray, floats
+from cvxprivacy.exact import TINY, Exact, FloatArray, floats
 from cvxprivacy.programs.channel import ChannelProgram, Matrix
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.least_leakage import LeastLeakage, breach, least_leakage, prior_leakage
 from cvxprivacy.programs.side_conditions import Auxiliary, Excess
 from cvxprivacy.solvers.constant_channel import constant_channel
-from cvxprivacy.solvers.interior.blocks import TINY
 
 __all__ = [
     "FacialReduction",
@@ -44,6 +43,7 @@ _NEAR = 2e-5  # within this share of a measure's span it is near
 _CLOSED = 1e-12  # gap, in the objective's scale, that is closed: rounding of floats
 _TIE = 1e-14  # difference of costs, in a row's span, that rounding makes
 _POWERS = range(-8, 61)  # of 2, which are tried as λ of a face in units of its own (E20)
+TIGHTENINGS = (0.1, 1e-2, 1e-3, 1e-5)  # of rows in turn, as shares of their spans
 _LARGE = 500_000  # entries in the equalities of a face that is near, beyond which it is left alone
 
 

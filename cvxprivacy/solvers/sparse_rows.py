@@ -17,22 +17,17 @@ from scipy import sparse
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
+from cvxprivacy.settings import SparseRows
 from cvxprivacy.solvers.watch import Watch
 
 __all__ = ["optimum", "pays"]
 
-_LETTERS = 30  # below which a path is as fast
-_SHARE = 0.2  # of the letters that a row has, on average
-_TOLERANCES = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
-_TIGHT = 1e-10
-_ROOM = 4.0  # times what rows of ratios need of a constant
-_SWEEPS = 1_000
-
 
 def pays(program: ChannelProgram) -> bool:
     """Tell whether a program is linear, with as many rows of each output as letters or more."""
+    numbers = SparseRows.current()
     terms = [*program.objectives.values(), *(r.expression for r in program.constraints.values())]
-    if program.n < _LETTERS or len(program.objectives) > 1 or program.auxiliaries:
+    if program.n < numbers.letters or len(program.objectives) > 1 or program.auxiliaries:
         return False
     if any(term.weights for term in terms) or not program.dense:
         return False
@@ -40,7 +35,7 @@ def pays(program: ChannelProgram) -> bool:
     if len(rows) < program.n:
         return False
     count = sum(int((program.cost(row.expression)[:, 0] != 0).sum()) for row in rows)
-    return count <= _SHARE * program.n * len(rows)
+    return count <= numbers.share * program.n * len(rows)
 
 
 def optimum(program: ChannelProgram, watch: Watch) -> tuple[FloatArray, Dual, str]:
@@ -74,8 +69,8 @@ def optimum(program: ChannelProgram, watch: Watch) -> tuple[FloatArray, Dual, st
     ]
     settings = clarabel.DefaultSettings()
     settings.verbose = watch.verbose
-    for name in _TOLERANCES:
-        setattr(settings, name, _TIGHT)
+    for name in ("tol_gap_abs", "tol_gap_rel", "tol_feas"):
+        setattr(settings, name, SparseRows.current().tolerance)
     if watch.limit is not None:
         settings.time_limit = max(watch.left, 1e-3)
     solution = clarabel.DefaultSolver(
@@ -103,6 +98,7 @@ def raised(program: ChannelProgram, channel: FloatArray) -> FloatArray:
     hold costs the diameter of the letters: so K(b, y) is raised to K(a, y)/g.  What rows of the
     channel then lack of 1, nearly the same for all letters, goes to the outputs by their marginal.
     """
+    numbers = SparseRows.current()
     pairs, mass = [], program.mass[:, None]
     for row in program.constraints.values():
         cost = mass * program.cost(row.expression)
@@ -116,7 +112,7 @@ def raised(program: ChannelProgram, channel: FloatArray) -> FloatArray:
     if program.floor is not None or program.ceiling is not None or least <= 1:
         return channel
     closed = np.clip(channel, 0.0, 1.0)
-    for _ in range(_SWEEPS):
+    for _ in range(numbers.sweeps):
         before = closed.copy()
         for a, b, ratio in (*pairs, *reversed(pairs)):
             np.maximum(closed[b], closed[a] * ratio, out=closed[b])
@@ -124,7 +120,7 @@ def raised(program: ChannelProgram, channel: FloatArray) -> FloatArray:
             break
     sums = closed.sum(axis=1)
     off = float(np.ptp(sums) / sums.max()) + 1e-15
-    share = _ROOM * off / (least - 1)
+    share = numbers.room * off / (least - 1)
     closed *= (1 - share) / sums.max()
     lacking = 1 - closed.sum(axis=1, keepdims=True)
     return closed + lacking * (program.mass @ closed) / (program.mass @ closed).sum()

@@ -17,29 +17,18 @@ import numpy as np
 
 from cvxprivacy.additive import floats
 from cvxprivacy.certificates.certificate import Certificate, Relaxed
-from cvxprivacy.exact import FloatArray
+from cvxprivacy.exact import TINY, FloatArray
 from cvxprivacy.model.information import nat
 from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import first_part
+from cvxprivacy.settings import StrategyGeneration
 from cvxprivacy.solvers.driver import Outcome, solve
-from cvxprivacy.solvers.interior.blocks import TINY
 from cvxprivacy.solvers.task import reported
 from cvxprivacy.solvers.watch import Watch
 
 __all__ = ["Generation", "initial_strategies", "solve_generated"]
-
-# A third or three times of each left the upper ends of eight problems of 27 to 256 strategies the
-# same to 1e-11, after one to three rounds.
-_ROUNDS = 12  # of solving and looking for better strategies
-_STEPS = 30  # of mirror descent on the law of a letter u (E17)
-_STARTS = 200  # laws to begin with, in each round, beside those of the release
-_NEW = 48  # strategies that are added in a round, at most
-_GAIN = 1e-7  # least gain of a round, in the objective's scale: a tenth of what is certified
-_RARE = 1e-4  # quantiles between which a strategy is too rare to be listed (E15)
-_NEGATIVE = 1e-8  # reduced cost that counts, in the objective's scale (E16)
-_SPARSE = 0.3  # Dirichlet parameter of random laws: below 1, most of the mass on a few letters
 
 
 def initial_strategies(alphabet: Alphabet) -> np.ndarray:
@@ -81,13 +70,14 @@ def solve_generated(problem: Generation, options: Mapping[str, Any]) -> Outcome:
 
     Once the watch says stop no further round begins, and the best so far is returned.
     """
+    settings = StrategyGeneration.current()
     watch = options.get("watch", Watch())
     relaxation = solve(problem.informed_program, **options).certificate
     log = [reported(f"with Z at the encoder too: {relaxation!r}")]
     best: tuple[float, Alphabet, Outcome | None] = math.inf, problem.alphabet, None
     try:
         alphabet = _extended(problem.alphabet, _coupled(problem, relaxation))
-        for _ in range(_ROUNDS):
+        for _ in range(settings.rounds):
             program = problem.program_of(alphabet)
             outcome = solve(program, **options)
             line = reported(f"{alphabet.m} strategies: {outcome.certificate!r}")
@@ -96,7 +86,7 @@ def solve_generated(problem: Generation, options: Mapping[str, Any]) -> Outcome:
             gain = best[0] - upper
             if best[2] is None or gain > 0:
                 best = upper, alphabet, outcome
-            if watch.stopped or not gain > _GAIN * program.scale:
+            if watch.stopped or not gain > settings.gain * program.scale:
                 break
             new = _better(problem, alphabet, outcome.certificate)
             if watch.stopped or not len(new):
@@ -145,7 +135,7 @@ def _coupled(problem: Generation, relaxation: Certificate) -> np.ndarray:
         # t is the same between two steps of any of the laws: one quantile of each such interval
         steps = np.unique(np.concatenate([[0.0], upto.ravel()]).round(6))
         quantiles = (steps[:-1] + steps[1:]) / 2
-        quantiles = quantiles[np.diff(steps) > _RARE]
+        quantiles = quantiles[np.diff(steps) > StrategyGeneration.current().rare]
         rules = np.zeros((len(quantiles), len(at)), dtype=np.int64)
         rules[:, occurs] = (upto[None] < quantiles[:, None, None]).sum(axis=2)  # (E15)
         strategies.append(np.minimum(rules, upto.shape[1] - 1))
@@ -154,6 +144,7 @@ def _coupled(problem: Generation, relaxation: Certificate) -> np.ndarray:
 
 def _better(problem: Generation, alphabet: Alphabet, certificate: Certificate) -> np.ndarray:
     """Return strategies with which some law of s given u costs less than the multipliers allow."""
+    settings = StrategyGeneration.current()
     program, dual = certificate.program, certificate.dual
     if dual is None or not dual.objective or certificate.primal is None:
         return np.zeros((0, 0), dtype=np.int64)
@@ -165,9 +156,9 @@ def _better(problem: Generation, alphabet: Alphabet, certificate: Certificate) -
     listed = set(map(tuple, alphabet.strategies.tolist()))
     best: dict[tuple[int, ...], float] = {}
     for rule, value in zip(map(tuple, rules.tolist()), reduced.tolist(), strict=True):
-        if value < -_NEGATIVE * program.scale and rule not in listed:
+        if value < -settings.reduced_cost * program.scale and rule not in listed:
             best[rule] = min(value, best.get(rule, 0.0))
-    chosen = sorted(best, key=lambda rule: (best[rule], rule))[:_NEW]
+    chosen = sorted(best, key=lambda rule: (best[rule], rule))[: settings.added]
     return np.array(chosen, dtype=np.int64).reshape(-1, table.shape[1])
 
 
@@ -190,7 +181,7 @@ def _alternated(
     }
     # D_F(Mc, Mc') ≤ ω KL(c, c'), by data processing: with 1/ω no step raises the cost
     step = 1.0 / max(sum(omega.values()) * unit, 1e-9)
-    for _ in range(_STEPS):
+    for _ in range(StrategyGeneration.current().descent_steps):
         rules = np.einsum("szk,sr->rzk", table, law).argmin(axis=2)  # (E17): t(z)
         slope = np.array([table[:, np.arange(len(t)), t].sum(axis=1) for t in rules]).T
         for view, (matrix, reference) in views.items():
@@ -229,12 +220,13 @@ def _prices(
 
 def _starts(mass: FloatArray, channel: FloatArray) -> FloatArray:
     """Return laws of s given u to begin with, one a column: where to look, not what is proved."""
+    settings = StrategyGeneration.current()
     rng = np.random.default_rng(0)
     columns = mass * channel  # of the strategies in use: where the optimum is
     columns = columns[:, columns.sum(axis=0) > 1e-7]
     points = np.eye(len(mass)) + 0.05 * mass
-    pairs = rng.integers(columns.shape[1], size=(2, _STARTS // 2))
+    pairs = rng.integers(columns.shape[1], size=(2, settings.starts // 2))
     mixed = columns[:, pairs[0]] + columns[:, pairs[1]] * rng.random(pairs.shape[1])
-    random = rng.dirichlet(np.full(len(mass), _SPARSE), _STARTS // 2).T
+    random = rng.dirichlet(np.full(len(mass), settings.sparse), settings.starts // 2).T
     law = np.hstack([columns, points, mixed, random]) + 1e-12
     return law / law.sum(axis=0)

@@ -20,8 +20,9 @@ from scipy.optimize import linprog
 
 from cvxprivacy.certificates.useful import UsefulProver
 from cvxprivacy.errors import InputError
-from cvxprivacy.exact import FloatArray
+from cvxprivacy.exact import TINY, FloatArray
 from cvxprivacy.programs.useful import UsefulDual, UsefulProgram, plain
+from cvxprivacy.settings import RayGeneration
 from cvxprivacy.solvers.driver import solve
 from cvxprivacy.solvers.task import Outcome, reported
 from cvxprivacy.solvers.threads import one_thread
@@ -32,19 +33,11 @@ from cvxprivacy_verifier.useful_proof import UsefulProof
 
 __all__ = ["Master", "PricedMaster", "master_of", "prover_of", "rays_of", "solve_useful"]
 
-_MOST_LETTERS = 100
-_AT_ONCE = 2_000  # columns that are all in the first linear program
-_ADDED = 60  # columns at a time
-_ROUNDS = 1_000
 _BLOCK = 2**16  # rays of which a table is made at a time
-_STARTS = 3  # of threshold rules, near which better corners are looked for
-_ENOUGH = 1e-13  # what a column is worth beyond its price, where the greatest is 1
-_NEARLY = 1e-9  # the same where columns are searched for, each of which takes time
 _PENALTIES = 1e3, 1e6, 1e9  # of what a row is broken by, where the greatest μ is 1
 _BROKEN = 1e-9
 _DUST = 1e-10  # of a ray that is taken
 _LACKING = 1e-12, 1e-10  # by which λ is raised, where the greatest μ is 1: of a large γ most
-_INSIDE, _LEAST_INSIDE = 0.25, 1e-6  # shares of what tells nothing
 _TIGHT: Any = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 _TRIED: Any = _TIGHT, {}  # where all rays are nearly alike HiGHS may reach less only
 
@@ -100,9 +93,10 @@ def prover_of(program: UsefulProgram, accuracy: str = "default") -> UsefulProver
     InputError
         For too many letters, of which the verifier looks at every ray or bounds what they tell.
     """
+    settings = RayGeneration.current()
     try:
-        if program.n > _MOST_LETTERS:
-            raise UnaffordableError(f"{program.n} letters, where {_MOST_LETTERS} are the most")
+        if program.n > settings.letters:
+            raise UnaffordableError(f"{program.n} letters, where {settings.letters} are the most")
         prover = UsefulProver(program, accuracy)
         _ = prover.proof.corners
         return prover
@@ -155,12 +149,13 @@ class Master:
     bounds : (rows,) array
     """
 
-    enough = _ENOUGH
+    enough = 1e-13  # what a column is worth beyond its price, where the greatest is 1
 
     def __init__(
         self, program: UsefulProgram, rays: FloatArray, watch: Watch | None = None
     ) -> None:
         self.program, self.rays, self.watch = program, rays, watch or Watch()
+        self.settings = RayGeneration.current()
         self.rows = {k: row for k, row in program.constraints.items() if not row.per_output}
         rows = self.rows
         costs = [program.mass[:, None] * program.cost(row.expression) for row in rows.values()]
@@ -171,25 +166,25 @@ class Master:
         self.bounds = np.array(bounds)
         blocks = np.split(rays, range(_BLOCK, len(rays), _BLOCK))
         self.values = np.concatenate([_worth(program, block) for block in blocks])
-        self._scale = max(float(np.abs(self.values).max()), 1e-300)
+        self._scale = max(float(np.abs(self.values).max()), TINY)
         self._columns: dict[tuple[int, int], None] = {}
         self.broken = 0.0
 
     def solve(self, penalty: float) -> str:
         """Add columns until none is worth more than it costs; return what was done."""
         classes = self.costs.shape[2]
-        if len(self.rays) * classes <= _AT_ONCE:
+        if len(self.rays) * classes <= self.settings.listed:
             self._add(np.repeat(np.arange(len(self.rays)), classes), np.arange(classes))
         else:  # the constant, and the rays that are most of one letter
             start = np.unique([0, *self.rays.argmax(axis=0), *self.rays.argmin(axis=0)])
             self._add(np.repeat(start, classes), np.arange(classes))
-        for taken in range(1, _ROUNDS):
+        for taken in range(1, self.settings.rounds + 1):
             self._restricted(penalty)
             self._look()
             best, cheapest = self._priced()
             over = float(best.max()) / self._scale
             self.watch.step(taken, max(over, 0.0), self.enough)
-            few = np.argsort(-best, kind="stable")[:_ADDED]
+            few = np.argsort(-best, kind="stable")[: self.settings.added]
             few = few[best[few] > self.enough * self._scale]
             if not self._add(few, cheapest[few]) or self.watch.stopped:
                 break
@@ -270,12 +265,13 @@ class Master:
         other.values, other._scale, other._columns = np.zeros(len(self.rays)), 1.0, {}
         other.bounds = -np.abs(self.costs).sum(axis=(1, 2))  # below all that it may cost
         other.solve(1.0)
-        cheap, share = other.channel, _INSIDE
-        while share > _LEAST_INSIDE:
+        cheap, share = other.channel, self.settings.inside
+        while True:
             mixed = (1 - share) * cheap + share * (constant + self.program.mass @ cheap) / 2
-            if (self._spent(mixed) < self.bounds - _BROKEN).all():
-                break
             share /= 4
+            strict = (self._spent(mixed) < self.bounds - _BROKEN).all()
+            if strict or share <= self.settings.least_inside:
+                break
         return mixed
 
     def _spent(self, channel: FloatArray) -> FloatArray:
@@ -312,7 +308,7 @@ class Master:
 class PricedMaster(Master):
     """A linear program over corners {1, γ}ⁿ that are too many to list."""
 
-    enough = _NEARLY
+    enough = 1e-9  # columns are searched for, each of which takes time
 
     def __init__(
         self,
@@ -350,7 +346,7 @@ class PricedMaster(Master):
         rules = np.zeros((n + 1, n), bool)
         rules[:, np.argsort(prices / mass, kind="stable")] = np.tri(n + 1, n, -1, dtype=bool)
         near = [rules]
-        for corner in rules[np.argsort(-self._left(rules, prices))[:_STARTS]]:
+        for corner in rules[np.argsort(-self._left(rules, prices))[: self.settings.starts]]:
             best = -np.inf
             while (left := self._left(corner[None], prices)[0]) > best:
                 best, one = left, np.eye(n, dtype=bool)
@@ -370,7 +366,7 @@ class PricedMaster(Master):
         corners = np.unique(corners, axis=0)
         corners = corners[[corner.tobytes() not in self._listed for corner in corners]]
         best = np.max([self._left(corners, prices) for prices in table.T], axis=0)
-        few = np.argsort(-best, kind="stable")[:_ADDED]
+        few = np.argsort(-best, kind="stable")[: self.settings.added]
         corners = corners[few[best[few] > self.enough * self._scale]]
         self._listed |= {corner.tobytes() for corner in corners}
         rays = _rays(corners, self._corners.ratio)

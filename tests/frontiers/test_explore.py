@@ -15,6 +15,7 @@ import pytest
 
 import cvxprivacy as cpv
 from cvxprivacy.frontiers import parametric, sweep
+from cvxprivacy.settings import InteriorPoint, using
 from cvxprivacy.solvers.conic import channel as cvxpy_channel
 from cvxprivacy.solvers.interior import method as interior
 from cvxprivacy_verifier import verify
@@ -62,7 +63,6 @@ def test_workers_keep_to_one_blas_thread(monkeypatch):
 
 
 def test_workers_keep_few_models(monkeypatch):
-    monkeypatch.setattr(interior, "LARGEST", 10)  # no central path fits
     made = []
 
     class Counted(cvxpy_channel.ConicModel):
@@ -72,7 +72,8 @@ def test_workers_keep_few_models(monkeypatch):
 
     monkeypatch.setattr(cvxpy_channel, "ConicModel", Counted)
     for budget in range(6):  # of other laws: each has a model of its own
-        curve = cpv.frontier(grid(4, rho=0.5 + budget / 20), points=[0.3, 0.5])
+        with using(InteriorPoint(most_numbers=10)):  # no central path fits
+            curve = cpv.frontier(grid(4, rho=0.5 + budget / 20), points=[0.3, 0.5])
         assert [point.status for point in curve.points] == ["certified"] * 2
         assert len(made) == budget + 1  # which both points share
         assert len(parametric._families.__dict__) <= parametric._MOST_FAMILIES

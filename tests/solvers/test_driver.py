@@ -11,6 +11,7 @@ import pytest
 
 import cvxprivacy as cpv
 from cvxprivacy.programs.expression import Expression
+from cvxprivacy.settings import CovariancePath, using
 from cvxprivacy.solvers.channel import ChannelTask
 from cvxprivacy.solvers.conic.channel import ConicModel
 from cvxprivacy.solvers.conic.covariance import LogDetModel
@@ -294,13 +295,13 @@ def test_a_covariance_program_that_would_not_fit_is_refused(monkeypatch):
     from cvxprivacy.solvers.covariance import stages
 
     program = cpv.QuadraticGaussian(GAUSSIAN, 0.5).program
-    monkeypatch.setattr(stages, "_LARGEST", 3)
-    with pytest.raises(cpv.InputError, match="a Newton step takes about .* GiB"):
-        solve_gaussian(program, method="structured")
-    assert solve_gaussian(program).certificate.status == "certified"
-    monkeypatch.setattr(stages, "MOST_VARIABLES", 1)
-    with pytest.raises(cpv.InputError, match="a conic model takes about .* GiB"):
-        solve_gaussian(program)
+    with using(CovariancePath(most_numbers=3)):
+        with pytest.raises(cpv.InputError, match="a Newton step takes about .* GiB"):
+            solve_gaussian(program, method="structured")
+        assert solve_gaussian(program).certificate.status == "certified"
+        monkeypatch.setattr(stages, "MOST_VARIABLES", 1)
+        with pytest.raises(cpv.InputError, match="a conic model takes about .* GiB"):
+            solve_gaussian(program)
 
 
 def test_conflicting_rows_are_named_without_those_that_do_not_matter():

@@ -10,10 +10,11 @@ import pytest
 
 import cvxprivacy as cpv
 from cvxprivacy.programs.channel import View
-from cvxprivacy.solvers import channel, driver
+from cvxprivacy.settings import EntryGeneration, InteriorPoint, Stages, using
+from cvxprivacy.solvers import driver
 from cvxprivacy.solvers.entries import generation as entry_generation
 from cvxprivacy.solvers.entries.pricing import Pricing
-from cvxprivacy.solvers.interior import method as interior
+from cvxprivacy.solvers.interior.method import central_path
 from cvxprivacy.solvers.interior.point import Layout
 from cvxprivacy.solvers.interior.program import ScaledProgram
 from cvxprivacy_verifier import work
@@ -59,22 +60,22 @@ def problems():
 PROBLEMS = list(problems())
 
 
+# all programs begin with few entries, and are followed as those that are large
+ALWAYS = Stages(few_entries_beyond=1, never_refused=1, all_entries_up_to=1, cheap=1.0)
+
+
 @pytest.fixture
-def always(monkeypatch):
-    """Let all programs begin with few entries."""
-    monkeypatch.setattr(channel, "MANY", 0)
-    monkeypatch.setattr(channel, "_ROOMY", 0)
-    monkeypatch.setattr(channel, "_TRACTABLE", 0)
-    monkeypatch.setattr(channel, "_CHEAP", 0)  # as of programs that are large
+def always():
+    with using(ALWAYS):
+        yield
 
 
 @pytest.mark.parametrize("number", rest_at_length(range(len(PROBLEMS)), 1))
-def test_the_optimum_is_that_of_all_entries(number, always, monkeypatch):
+def test_the_optimum_is_that_of_all_entries(number):
     problem = PROBLEMS[number]
     assert entry_generation.suits(problem.program)
-    few = problem.solve(method="structured")
+    few = problem.solve(method="structured", settings=ALWAYS)
     referee.check(few)
-    monkeypatch.undo()
     solution = problem.solve(method="structured", accuracy="high")
     assert few.lower <= solution.upper
     assert solution.lower <= few.upper
@@ -97,16 +98,15 @@ def test_the_gap_is_no_less_than_what_the_bound_and_the_channel_leave(number):
 
 @pytest.mark.long
 @pytest.mark.parametrize("limit", [3, 150])
-def test_all_entries_follow_where_few_do_not_pay(limit, always, monkeypatch):
+def test_all_entries_follow_where_few_do_not_pay(limit, always):
     """After few steps, or where outputs multiply, as those of a smooth law between points do."""
-    monkeypatch.setattr(entry_generation, "_LONG", limit)
     source, error = line(120)
     problem = cpv.PrivacyDistortion(source, error, budget=0.05)
     few = entry_generation.rounds(problem.program, lambda: 1e-7, alone=limit > 3)
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), using(EntryGeneration(long=limit)):
         last = list(few)[-1]
     assert (last.gap <= 1e-7) == (limit > 3)
-    referee.check(problem.solve(method="structured"))
+    referee.check(problem.solve(method="structured", settings=EntryGeneration(long=limit)))
 
 
 def stopped(problem, after: int):
@@ -150,7 +150,7 @@ def test_rows_that_contradict_each_other_are_proved_to(bound, always):
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(12))
-def test_random_programs_end_as_with_all_entries(seed, always, monkeypatch):
+def test_random_programs_end_as_with_all_entries(seed):
     """Of skewed masses, with rows that may contradict each other; no two rounds are alike."""
     rng = np.random.default_rng([736, seed])
     n, m = int(rng.integers(3, 12)), int(rng.integers(2, 12))
@@ -164,8 +164,7 @@ def test_random_programs_end_as_with_all_entries(seed, always, monkeypatch):
         source, error, budget=least + rng.uniform(0.05, 0.9) * (most - least),
         criteria=[cpv.Linear(cost, row, name="row")],
     )  # fmt: skip
-    few = problem.solve(method="structured", certify=False)
-    monkeypatch.undo()
+    few = problem.solve(method="structured", certify=False, settings=ALWAYS)
     solution = problem.solve(method="structured", certify=False)
     assert few.status == solution.status in ("certified", "infeasible")
     assert few.status == "infeasible" or (
@@ -175,7 +174,7 @@ def test_random_programs_end_as_with_all_entries(seed, always, monkeypatch):
 
 @pytest.mark.long
 @pytest.mark.parametrize("views", [("A", "W"), ("W", "A"), ("A",), ()])
-def test_views_are_those_that_the_objective_weighs(views, always, monkeypatch):
+def test_views_are_those_that_the_objective_weighs(views):
     """In the order of its weights, whatever views a program has beside them."""
     source, error = line()
     program = cpv.PrivacyDistortion(source, error, budget=0.02).program
@@ -184,8 +183,8 @@ def test_views_are_those_that_the_objective_weighs(views, always, monkeypatch):
     weights = dict.fromkeys(views, 0.5)
     objective = replace(program.objective, weights=weights, cost=error.matrix / 7)
     changed = replace(program, views=both, objective=objective)
-    few = driver.solve(changed, method="structured").certificate
-    monkeypatch.undo()
+    with using(ALWAYS):
+        few = driver.solve(changed, method="structured").certificate
     every = driver.solve(changed, method="structured").certificate
     assert few.status == every.status == "certified"
     assert few.lower <= every.upper
@@ -227,14 +226,13 @@ def test_what_has_curved_rows_or_labels_by_letter_keeps_all_entries():
 
 
 @pytest.mark.parametrize("criteria", [[], [cpv.TCloseness(0.5)]], ids=["few", "all"])
-def test_what_does_not_fit_is_refused_with_what_would(criteria, always, monkeypatch):
+def test_what_does_not_fit_is_refused_with_what_would(criteria, always):
     source, error = line(12)
     problem = cpv.PrivacyDistortion(source, error, budget=0.02, criteria=criteria)
-    monkeypatch.setattr(interior, "LARGEST", 900)
     most = 9 if not criteria else 6
     text = rf"12 letters to release as 12, which takes 0.0 GiB; about {most} of each fit"
     with pytest.raises(cpv.InputError, match=text):
-        problem.solve()
+        problem.solve(settings=InteriorPoint(most_numbers=900))
 
 
 def test_what_no_proof_would_be_read_of_is_refused(monkeypatch):
@@ -257,7 +255,7 @@ def test_scores_of_an_output_that_nobody_uses_separate_as_well_as_can_be(seed):
     layout = Layout.of(np.eye(12, dtype=bool)[:, :12] | (np.arange(12) == 0)[:, None])
     scaled = ScaledProgram(full.program, layout)
     with np.errstate(all="ignore"):
-        iterate = next(i for i in interior.central_path(scaled) if i.gap < 1e-6)
+        iterate = next(i for i in central_path(scaled) if i.gap < 1e-6)
     view = full.views[0]
     pricing = Pricing(full, [np.zeros((full.m, len(view.matrix)))])
     outputs = np.arange(12)
@@ -312,10 +310,7 @@ def test_the_path_of_all_entries_in_a_list_is_that_of_the_table(number):
     every = Layout.of(np.ones((program.m, program.n), dtype=bool))
     with np.errstate(all="ignore"):
         lists, tables = (
-            [
-                it.proposal()[0]
-                for it, _ in zip(interior.central_path(scaled), range(8), strict=False)
-            ]
+            [it.proposal()[0] for it, _ in zip(central_path(scaled), range(8), strict=False)]
             for scaled in (ScaledProgram(program, every), ScaledProgram(program))
         )
     for one, other in zip(lists, tables, strict=True):

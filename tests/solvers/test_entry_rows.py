@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy.settings import EntryRows, using
 from cvxprivacy.solvers import entry_rows
 from tests.lengths import rest_at_length, seeds, some_at_length
 
@@ -54,18 +55,19 @@ def test_the_optimum_is_that_of_the_central_path(name, seed, monkeypatch):
     assert ways.count("HiGHS, entry by entry") >= 1
 
 
+# from one entry of a letter, and one more of each in a round
+FEW = EntryRows(listed=1, cheapest=1, added=1)
+
+
 @pytest.mark.parametrize("seed", seeds(20, 2))
 @pytest.mark.parametrize("name", MEASURES)
-def test_entries_that_pay_are_generated(name, seed, monkeypatch):
+def test_entries_that_pay_are_generated(name, seed):
     """From one entry of a letter, and one more of each in a round, to the optimum of all."""
     stated = list(problems(MEASURES[name], seed))
     enclosures = [problem.solve(accuracy="high") for problem in stated]
-    monkeypatch.setattr(entry_rows, "_ALL", 0)
-    monkeypatch.setattr(entry_rows, "_CHEAPEST", 1)
-    monkeypatch.setattr(entry_rows, "_MORE", 1)
     logs = []
     for problem, at_once in zip(stated, enclosures, strict=True):
-        grown = problem.at().solve(accuracy="high")
+        grown = problem.at().solve(accuracy="high", settings=FEW)
         assert grown.status == "certified"
         assert grown.lower <= at_once.upper
         assert at_once.lower <= grown.upper
@@ -74,21 +76,19 @@ def test_entries_that_pay_are_generated(name, seed, monkeypatch):
     assert max(rounds) > 1
 
 
-def test_where_the_first_entries_allow_no_release_all_are_taken(monkeypatch):
+def test_where_the_first_entries_allow_no_release_all_are_taken():
     source, d = letters(0)
     rules = [cpv.PreserveMarginal(), cpv.LeakageCap(0.001, leakage=MEASURES["variation"])]
     problem = cpv.MinimumDistortion(source, d, rules)
     at_once = problem.solve()
-    monkeypatch.setattr(entry_rows, "_ALL", 0)
-    monkeypatch.setattr(entry_rows, "_CHEAPEST", 1)
-    grown = problem.at().solve()
+    grown = problem.at().solve(settings=FEW)
     assert "HiGHS, entry by entry: 2 rounds" in grown.log[0]
     assert grown.status == "certified"
     assert grown.lower <= at_once.upper
     assert at_once.lower <= grown.upper
 
 
-def test_the_first_entries_are_of_moves_that_are_allowed(monkeypatch):
+def test_the_first_entries_are_of_moves_that_are_allowed():
     """Where every letter's cheapest is forbidden, the next is there: all would take minutes."""
     source, _ = letters(0)
     line = np.abs(np.subtract.outer(np.arange(N), np.arange(N)))
@@ -97,13 +97,12 @@ def test_the_first_entries_are_of_moves_that_are_allowed(monkeypatch):
         source, line / N, 0.9, leakage=MEASURES["guess"], criteria=rules
     )
     at_once = problem.solve()
-    monkeypatch.setattr(entry_rows, "_ALL", 0)
-    monkeypatch.setattr(entry_rows, "_CHEAPEST", 1)
-    first = entry_rows._Statement(problem.program).first().reshape(N, N)
+    with using(FEW):
+        first = entry_rows._Statement(problem.program).first().reshape(N, N)
     assert (first.sum(axis=1) < N - np.count_nonzero(line < 2, axis=1)).all()
     assert (first & (line == 2)).any(axis=1).all()
     assert not first[line < 2].any()
-    grown = problem.at().solve()
+    grown = problem.at().solve(settings=FEW)
     assert grown.status == "certified"
     assert grown.lower <= at_once.upper
     assert at_once.lower <= grown.upper
@@ -112,9 +111,6 @@ def test_the_first_entries_are_of_moves_that_are_allowed(monkeypatch):
 def test_out_of_time_the_last_round_is_what_is_proved(monkeypatch):
     """A clock that stops after two rounds: both ends are there, and no path is begun."""
     source, d = letters(2)
-    monkeypatch.setattr(entry_rows, "_ALL", 0)
-    monkeypatch.setattr(entry_rows, "_CHEAPEST", 1)
-    monkeypatch.setattr(entry_rows, "_MORE", 1)
     best = cpv.PrivacyDistortion(source, d, 0.6, leakage=MEASURES["variation"])
     optimum, solve, calls = best.solve(), entry_rows.IntegerProgram.solve, []
 
@@ -126,7 +122,7 @@ def test_out_of_time_the_last_round_is_what_is_proved(monkeypatch):
 
     monkeypatch.setattr(entry_rows.IntegerProgram, "solve", out_of_time)
     with pytest.warns(UserWarning, match="interrupted"):
-        stopped = best.at().solve()
+        stopped = best.at().solve(settings=FEW)
     assert len(calls) == 3
     assert optimum.lower - 1e-9 <= stopped.upper <= 1
     assert stopped.lower <= optimum.upper

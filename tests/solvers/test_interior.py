@@ -12,10 +12,11 @@ from mpmath import mp
 
 import cvxprivacy as cpv
 from cvxprivacy.leakage.f_information import logarithmic_mean
+from cvxprivacy.settings import InteriorPoint, using
 from cvxprivacy.solvers import presolve
 from cvxprivacy.solvers.channel import ChannelTask
 from cvxprivacy.solvers.driver import solve
-from cvxprivacy.solvers.interior import method as interior, newton as newton_method
+from cvxprivacy.solvers.interior import method as interior
 from cvxprivacy.solvers.interior.blocks import Blocks, Square
 from cvxprivacy.solvers.interior.newton import Newton, Residuals
 from cvxprivacy.solvers.interior.point import HIGH, LOW, Layout
@@ -147,15 +148,15 @@ def test_a_step_solves_the_equations_linearised(number):
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, 4, 7])
-def test_a_row_in_the_border_takes_the_step_that_it_takes_in_its_block(number, monkeypatch):
+def test_a_row_in_the_border_takes_the_step_that_it_takes_in_its_block(number):
     """Where neither has lost any digits."""
     program, path = points(number)
     x = path[2]
     targets = {key: 0.1 * share for key, share in program.shares.items()}
     steps, rows = [], []
-    for tight in (np.inf, 0.0):
-        monkeypatch.setattr(newton_method, "_TIGHT", tight)
-        newton = Newton(program, x)
+    for tight in (1e300, 1e-300):
+        with using(InteriorPoint(tight=tight)):
+            newton = Newton(program, x)
         rows.append(len(newton.edges.outputs))
         steps.append(newton.step(targets, 0.7))
     local = sum(row.per_output for row in program.rows.values())
@@ -423,12 +424,13 @@ def test_rows_that_pull_apart_leave_a_start():
     assert problem.solve(method="structured").status == "certified"
 
 
-def test_what_does_not_fit_is_left_to_the_solver(monkeypatch):
+def test_what_does_not_fit_is_left_to_the_solver():
     problem = PROBLEMS[0]
     assert interior.fits(problem.program)
-    monkeypatch.setattr(interior, "LARGEST", 10)
-    assert not interior.fits(problem.program)
-    solution = problem.solve()
+    small = InteriorPoint(most_numbers=10)
+    with using(small):
+        assert not interior.fits(problem.program)
+    solution = problem.solve(settings=small)
     assert solution.status == "certified"
     assert solution.log[0] == "central path: too large"
     assert all("CLARABEL" in line for line in solution.log[1:])

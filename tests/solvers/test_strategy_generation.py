@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
+from cvxprivacy.settings import StrategyGeneration, using
 from cvxprivacy.solvers import strategy_generation
 from cvxprivacy.solvers.driver import solve
 from cvxprivacy.solvers.watch import Watch
@@ -138,14 +139,14 @@ def slow_search(monkeypatch):
     """A problem whose strategies come one a round, from a few: at least four rounds."""
     none = np.zeros((0, 4), dtype=np.int64)
     monkeypatch.setattr(strategy_generation, "_coupled", lambda *_: none)
-    monkeypatch.setattr(strategy_generation, "_NEW", 1)
     rng = np.random.default_rng(29)
     source, d = cpv.DiscreteSource(random_law(rng, 2, 4, 4, 0.5)), costs(rng, 4, 4)
     options = {"side_information": "decoder", "most_strategies": 1}
     problem = rde(source, d, 0.6, minimize={"rate": 1.0, "leakage": 1.0}, **options)
-    solution = problem.solve()
-    assert len(rounds(solution)) >= 4
-    return problem, solution
+    with using(StrategyGeneration(added=1)):
+        solution = problem.solve()
+        assert len(rounds(solution)) >= 4
+        yield problem, solution
 
 
 def rounds(solution) -> list[str]:

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxprivacy.additive import AdditiveCost
-from cvxprivacy.exact import FloatArray
+from cvxprivacy.exact import TINY, FloatArray
 from cvxprivacy.programs.channel import ChannelProgram, IntArray
 from cvxprivacy.programs.expression import Expression
 
@@ -201,7 +201,7 @@ class AllEntries:
                 threads.map(lambda k: self._summed(plan, blocks[k::_PARTS], k), range(_PARTS))
             )
         joint, spent, answers, sampled, *least = (sum(each) for each in zip(*parts, strict=True))
-        return Chosen(joint, spent[0], spent[1:], answers / max(sampled, 1e-300), *least)
+        return Chosen(joint, spent[0], spent[1:], answers / max(sampled, TINY), *least)
 
     def _plan(self, sums: Sums) -> tuple[Single, FloatArray]:
         """Return slopes, and prices of the distinct costs, for exponents −g/L."""

@@ -16,26 +16,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cvxprivacy.exact import FloatArray
+from cvxprivacy.exact import TINY, FloatArray
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
+from cvxprivacy.settings import MirrorDescent
 from cvxprivacy.solvers.bregman.entries import AllEntries, Chosen, Sums
 from cvxprivacy.solvers.bregman.prices import Prices
 
 __all__ = ["Iterate", "Relaxed", "suits"]
 
-_LEAST = 1e-9  # of a posterior in terms of the reference: the logarithm of 0 has no end
-_TRIES = 30  # evaluations for the prices of a step at most: two or three, as a rule
-_EASIER = 1.2  # … and what each of them may be off, in terms of the one before
-_NEAR = 5e-3  # of a bound, by which what a step spends may be off it, …
-_NEAREST = 1e-5  # … and may be anyway
-_TINY = 1e-300
-_OFF = 0.05  # of the gap, which that may cost
-_SLACK = 0.01  # of the gap, which a step may miss (B4) by, in terms of its length
-_REPEATS = 20  # of a step at most, with gains that rise to 4 times the one before
 _DEAR, _ROOM = 1e6, 1e-3  # price at which a row spends the least, and room that counts as none
 _BOUNDLESS = 1e9  # what a row's size costs at the price of a step, where nothing is feasible
-_CALM, _TENSE = 1.5, 1.2  # by which a gain falls with each step, and grows at least
 
 
 def suits(program: ChannelProgram) -> bool:
@@ -77,7 +68,7 @@ class Relaxed:
     """
 
     def __init__(self, program: ChannelProgram) -> None:
-        self.program = program
+        self.program, self.settings = program, MirrorDescent.current()
         (objective,) = program.objectives.values()
         weights = objective.columns(program.m)
         self.views = [name for name in program.views if name in weights]
@@ -103,7 +94,7 @@ class Relaxed:
         rows = len(self.bounds)
         even = Sums(np.zeros((len(self.law) - 1, self.program.m)), 0.0, np.zeros(rows))
         varies = np.sqrt(np.diag(self.all.chosen(even).answers) * self.smoothness)
-        bounds = np.maximum(np.abs(self.bounds), _TINY)
+        bounds = np.maximum(np.abs(self.bounds), TINY)
         sizes = np.where(varies > _ROOM * bounds, varies, bounds)
         for j in range(rows):
             price = np.where(np.arange(rows) == j, _DEAR * self.smoothness / sizes, 0.0)
@@ -130,7 +121,7 @@ class Relaxed:
         parts = []
         for j, reference, weight in self._parts(joint):
             posterior = np.divide(j, j.sum(axis=0), out=np.ones_like(j), where=j.sum(axis=0) > 0)
-            ratio = np.maximum(posterior / reference[:, None], _LEAST)
+            ratio = np.maximum(posterior / reference[:, None], self.settings.least_ratio)
             ratio[:, j.sum(axis=0) <= 0] = 1.0
             parts.append(weight * (np.log(ratio) - np.log(reference @ ratio)))
         return np.vstack([*parts, np.zeros((0, self.program.m))])
@@ -170,7 +161,7 @@ class Relaxed:
         They end where the ends cross or prices have no end: rounding is all that is left, or rows
         contradict each other.
         """
-        m, rows = self.program.m, len(self.bounds)
+        m, rows, settings = self.program.m, len(self.bounds), self.settings
         sums = Sums(np.zeros((len(self.law) - 1, m)), 0.0, np.zeros(rows))
         z = mean = self.all.chosen(sums)
         rates = np.full(rows, self.smoothness)
@@ -179,11 +170,11 @@ class Relaxed:
             number += 1
             # what a step spends beyond its bounds is to cost little of the gap; the mean is brought
             # to them, a little of what is missing in each step
-            cheap = _OFF * min(gap, _BOUNDLESS) / np.maximum(rates, _TINY**0.5)
-            room = np.clip(cheap, _NEAREST * size, _NEAR * size)
+            cheap = settings.cost_of_near * min(gap, _BOUNDLESS) / np.maximum(rates, TINY**0.5)
+            room = np.clip(cheap, settings.close * size, settings.near * size)
             aims = self.bounds - np.clip(mean.spent - self.bounds, -room, room)
-            gain = max(gain / _CALM, 1.0)
-            for _ in range(_REPEATS):
+            gain = max(gain / settings.calmer, 1.0)
+            for _ in range(settings.repeats):
                 # γ a² = A + a (B3)
                 step = (1.0 + np.sqrt(1.0 + 4.0 * gain * sums.weight)) / (2.0 * gain)
                 share = step / (sums.weight + step)
@@ -194,9 +185,10 @@ class Relaxed:
                 mixed = mean.mixed(chosen, share)
                 curved = self._divergence(mixed.joint, between.joint)
                 moved = share**2 * self._moved(sums, z, met, chosen, slopes)
-                if not curved > gain * moved + _SLACK * share * gap:  # (B4)
+                if not curved > gain * moved + settings.slack * share * gap:  # (B4)
                     break
-                gain *= max(_TENSE, min(curved / max(moved, _TINY) / gain, _TENSE**8))
+                tenser = min(curved / max(moved, TINY) / gain, settings.tenser**8)
+                gain *= max(settings.tenser, tenser)
             rates = (met.prices - sums.prices) / step
             sums, z, mean = met, chosen, mixed
             prices = sums.prices / sums.weight
@@ -214,7 +206,7 @@ class Relaxed:
         for (j, _, weight), (k, _, _) in zip(self._parts(joint), self._parts(other), strict=True):
             crossed = k * j.sum(axis=0)
             ratio = np.divide(j * k.sum(axis=0), crossed, out=np.ones_like(j), where=crossed > 0)
-            terms = np.where(j > 0, j * np.log(np.maximum(ratio, _TINY)), 0.0)
+            terms = np.where(j > 0, j * np.log(np.maximum(ratio, TINY)), 0.0)
             value += float((weight * terms.sum(axis=0)).sum())
         return value
 
@@ -229,9 +221,9 @@ class Relaxed:
     def _answered(self, sums: Sums, aims: FloatArray, room: FloatArray) -> tuple[Sums, Chosen]:
         """Move prices until what is chosen spends about the aims; return both."""
         search = Prices(sums.prices)
-        for k in range(_TRIES):
+        for k in range(self.settings.price_trials):
             tried = Sums(sums.slopes, sums.weight, search.prices.copy())
             z = self.all.chosen(tried)
-            if search.settled(z.spent - aims, room * _EASIER**k, z.answers):
+            if search.settled(z.spent - aims, room * self.settings.easier**k, z.answers):
                 break
         return tried, z

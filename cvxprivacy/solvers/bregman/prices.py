@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cvxprivacy.exact import FloatArray
+from cvxprivacy.exact import TINY, FloatArray
 
 __all__ = ["Prices"]
 
@@ -26,7 +26,7 @@ class Prices:
     def settled(self, excess: FloatArray, tolerance: FloatArray, answers: FloatArray) -> bool:
         """Tell whether the excess of every row will do, or move a price."""
         off = np.where((self.prices > 0) | (excess > 0), np.abs(excess), 0.0)
-        beyond = off / np.maximum(tolerance, 1e-300)
+        beyond = off / np.maximum(tolerance, TINY)
         if not (beyond > 1).any():
             return True
         row = int(beyond.argmax())

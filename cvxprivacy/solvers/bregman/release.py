@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import sparse
 
-from cvxprivacy.exact import FloatArray
+from cvxprivacy.exact import TINY, FloatArray
 from cvxprivacy.programs.channel import IntArray
 from cvxprivacy.solvers.bregman.entries import SomeEntries, Sums
 from cvxprivacy.solvers.bregman.method import Iterate, Relaxed
@@ -19,21 +19,8 @@ from cvxprivacy.solvers.bregman.prices import Prices
 
 __all__ = ["Release"]
 
-_FIRST = 48  # entries that a letter begins with, and as many of outputs of most mass, …
-_POPULAR = 128  # … of so many: where little need be told, letters are to meet at few outputs
-_JOINING = 16  # entries, of both kinds, that a letter is given in a round, …
-_JOINED = 1e-3  # … and what they have to begin with
-_ROUNDS = 3
-_WORTH = 0.05  # of the gap, that another round is to gain
-_STEPS = 400  # in a round, at most
-_SLOW = 0.02  # what ten of them gain, in terms of the gap, below which they end
-_EXACT, _CLOSE = 1e-11, 1e-5  # of a bound, by which a release, and a step, may be off it
-_INSIDE = 1e-10  # of a bound, by which a release stays below it
-_SEARCHED = 60  # evaluations for the prices of a step
-_MASSLESS = 1e-9  # mass of an output whose posterior says nothing
-_UNUSED = 1e-9  # share of a letter that no round keeps
-_DROPPED = (1e-3, 1e-4, 1e-6, 1e-9)  # … and the release, if it is about as good without
-_TINY = 1e-300
+# shares of a letter that a release drops, if it is about as good without
+_DROPPED = (1e-3, 1e-4, 1e-6, 1e-9)
 
 
 class Release:
@@ -54,22 +41,23 @@ class Release:
         self, relaxed: Relaxed, iterate: Iterate, enough: float, stopped: Callable[[], bool]
     ) -> None:
         self.relaxed, self.iterate, self.enough, self.stopped = relaxed, iterate, enough, stopped
-        sums = iterate.sums
+        self.settings, sums = relaxed.settings, iterate.sums
+        self.slow = self.settings.slow * iterate.gap
         self.rates = sums.prices / sums.weight
-        self.some = self._some(*self._nearest(sums, iterate.mass, _FIRST))
+        self.some = self._some(*self._nearest(sums, iterate.mass, self.settings.first_entries))
         g = self.some.slope(sums.slopes) + (sums.weight - 1.0) * self.some.costs[0]
         self._settle(-g / relaxed.smoothness, sums.prices)
 
     def channel(self) -> sparse.csr_array:
         """Return the channel, of as few entries as are about as good."""
         self._polish()
-        for _ in range(_ROUNDS):
+        for _ in range(self.settings.rounds):
             before = self.value
             if self._done():
                 break
             self._enlarge()
             self._polish()
-            if before - self.value < _WORTH * self.iterate.gap:
+            if before - self.value < self.settings.worth * self.iterate.gap:
                 break
         self._thin()
         some, shape = self.some, (self.relaxed.program.n, self.relaxed.program.m)
@@ -83,11 +71,11 @@ class Release:
         return SomeEntries(of.program, of.likelihood, of.law, of.smoothness, letters, outputs)
 
     def _nearest(self, sums: Sums, mass: FloatArray, most: int) -> tuple[IntArray, IntArray]:
-        return self.relaxed.all.nearest(sums, np.argsort(-mass)[:_POPULAR], most)
+        return self.relaxed.all.nearest(sums, np.argsort(-mass)[: self.settings.popular], most)
 
     def _settle(self, weights: FloatArray, prices: FloatArray) -> None:
         """Take the shares that weights choose within the bounds."""
-        self.shares, _ = self._within(self.some, weights, prices, _EXACT)
+        self.shares, _ = self._within(self.some, weights, prices, self.settings.exact)
         self.value = self.relaxed.value(self.some.of(self.shares))
 
     def _within(
@@ -96,8 +84,8 @@ class Release:
         """Return the shares that weights choose at prices that keep the bounds, and these."""
         of, search = self.relaxed, Prices(prices)
         size = of.sizes
-        bounds = of.bounds - _INSIDE * size
-        for _ in range(_SEARCHED):
+        bounds = of.bounds - self.settings.below * size
+        for _ in range(self.settings.release_trials):
             shares = some.law_of(weights - search.prices @ some.costs[1:] / of.smoothness)
             z = some.of(shares)
             if search.settled(z.spent - bounds, tolerance * size, z.answers):
@@ -108,48 +96,48 @@ class Release:
         """Take steps on the entries there are, with momentum (B3)."""
         of, some = self.relaxed, self.some
         q = z = self.shares
-        weights, k, history = np.log(np.maximum(q, _TINY)), 0, [self.value]
-        for _ in range(_STEPS):
+        weights, k, history = np.log(np.maximum(q, TINY)), 0, [self.value]
+        for _ in range(self.settings.release_steps):
             share = 2.0 / (k + 2.0)
             mean = some.of((1 - share) * q + share * z)
             g = some.slope(of.slopes(mean.joint)) / (share * of.smoothness)
-            moved, prices = self._within(some, weights - g, self.rates / share, _CLOSE)
+            moved, prices = self._within(some, weights - g, self.rates / share, self.settings.close)
             mixed = (1 - share) * q + share * moved
             value = of.value(some.of(mixed))
             if value > self.value and k:  # momentum led astray: begin again from what is best
-                k, weights, z = 0, np.log(np.maximum(q, _TINY)), q
+                k, weights, z = 0, np.log(np.maximum(q, TINY)), q
                 continue
-            weights, self.rates = np.log(np.maximum(moved, _TINY)), prices * share
+            weights, self.rates = np.log(np.maximum(moved, TINY)), prices * share
             q, z, self.value, k = mixed, moved, value, k + 1
             history.append(value)
-            slow = len(history) > 10 and history[-11] - value < _SLOW * self.iterate.gap
+            slow = len(history) > 10 and history[-11] - value < self.slow
             if slow or self._done():
                 break
-        self._settle(np.log(np.maximum(q, _TINY)), 0.0 * self.rates)
+        self._settle(np.log(np.maximum(q, TINY)), 0.0 * self.rates)
 
     def _enlarge(self) -> None:
         """Let the entries join that the release's own posteriors and prices make cheap."""
-        of, some = self.relaxed, self.some
+        of, some, settings = self.relaxed, self.some, self.settings
         joint, sums = some.of(self.shares).joint, self.iterate.sums
         # an output without mass keeps the scores of the steps on all entries
-        slopes = np.where(joint[-1] > _MASSLESS, of.slopes(joint), sums.slopes / sums.weight)
-        letters, outputs = self._nearest(Sums(slopes, 1.0, self.rates), joint[-1], _JOINING)
-        m, kept = of.program.m, self.shares >= _UNUSED
+        slopes = np.where(joint[-1] > settings.unused, of.slopes(joint), sums.slopes / sums.weight)
+        letters, outputs = self._nearest(Sums(slopes, 1.0, self.rates), joint[-1], settings.joining)
+        m, kept = of.program.m, self.shares >= settings.unused
         there = some.letters[kept] * m + some.outputs[kept]
         joined = np.union1d(letters * m + outputs, there)
-        shares = np.full(len(joined), _JOINED / _JOINING)
+        shares = np.full(len(joined), settings.joining_share / settings.joining)
         shares[np.searchsorted(joined, there)] = self.shares[kept]
         self.some = self._some(*np.divmod(joined, m))
         self._settle(np.log(shares), 0.0 * self.rates)
 
     def _thin(self) -> None:
         """Drop the smallest shares, as many as cost next to nothing."""
-        of = self.relaxed
+        of, exact = self.relaxed, self.settings.exact
         for least in _DROPPED:
             kept = self.shares >= least
             few = self._some(self.some.letters[kept], self.some.outputs[kept])
-            shares, _ = self._within(few, np.log(self.shares[kept]), 0.0 * self.rates, _EXACT)
+            shares, _ = self._within(few, np.log(self.shares[kept]), 0.0 * self.rates, exact)
             z = few.of(shares)
-            if (z.spent <= of.bounds).all() and of.value(z) - self.value < _SLOW * self.iterate.gap:
+            if (z.spent <= of.bounds).all() and of.value(z) - self.value < self.slow:
                 self.some, self.shares = few, shares
                 return

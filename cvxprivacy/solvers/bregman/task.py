@@ -13,6 +13,7 @@ import numpy as np
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.programs.channel import ChannelProgram
+from cvxprivacy.settings import MirrorDescent
 from cvxprivacy.solvers import presolve
 from cvxprivacy.solvers.bregman.entries import storage
 from cvxprivacy.solvers.bregman.method import Iterate, Relaxed, suits
@@ -22,14 +23,6 @@ from cvxprivacy.solvers.task import Minimise, Task
 
 __all__ = ["BregmanTask"]
 
-# Gap in the objective's scale at which the steps end.  It takes three times the steps for a tenth
-# of it: of 14,539 groups of the Adult table 3e-4 took 250 steps of half a second
-_GAP = {"default": 3e-4, "high": 3e-5}
-_LARGEST = 4_000_000_000  # bytes of shared rows
-_RELEASE = 0.4  # of a time limit, that is left for the release
-_ENOUGH = 0.3  # of that gap, by which a release that will do is above the lower end
-_PATIENCE = 40  # steps in which the gap is to shrink by a fifth
-
 
 class BregmanTask(Task):
     """A channel program of which nothing of the size of a table is made."""
@@ -37,7 +30,7 @@ class BregmanTask(Task):
     def __init__(self, program: ChannelProgram, options: Mapping[str, Any]) -> None:
         super().__init__(options)
         refuse(program, self.named or self.method == "conic")
-        self.program = program
+        self.program, self.settings = program, MirrorDescent.current()
         self.prover = prover_of(program, self.accuracy)
         self.has_interior = True
         self.newest: Iterate | None = None
@@ -61,14 +54,14 @@ class BregmanTask(Task):
         """Take steps until what they show is good enough, and release what they point at."""
         if not self.watch.stopped:
             self.relaxed = Relaxed(self.program)
-            gaps = []
+            gaps, patience = [], self.settings.patience
             for iterate in self.relaxed.steps():
                 self.newest = iterate
                 gaps.append(iterate.gap)
                 self.watch.step(iterate.number, iterate.gap, self.goal)
-                slow = min(gaps[-_PATIENCE:]) > 0.8 * min(gaps[:-_PATIENCE], default=np.inf)
+                slow = min(gaps[-patience:]) > 0.8 * min(gaps[:-patience], default=np.inf)
                 # a release takes steps of its own, and what stops early is not worth its proof
-                late = self.watch.left <= _RELEASE * (self.watch.limit or 0.0)
+                late = self.watch.left <= self.settings.release_time * (self.watch.limit or 0.0)
                 if iterate.gap <= self.goal or slow or late:
                     break
         self.salvage()
@@ -76,7 +69,8 @@ class BregmanTask(Task):
 
     @property
     def goal(self) -> float:
-        return float(max(_GAP[self.accuracy] * self.program.scale, self.prover.tolerance))
+        gap = self.settings.high_gap if self.accuracy == "high" else self.settings.gap
+        return float(max(gap * self.program.scale, self.prover.tolerance))
 
     def salvage(self) -> None:
         """Offer what the last step points at."""
@@ -92,7 +86,7 @@ class BregmanTask(Task):
                 self.report(f"all entries in blocks: {iterate.number} steps, infeasible")
                 return
         if relaxed is not None and iterate is not None:
-            enough = max(iterate.lower, least) + _ENOUGH * self.goal
+            enough = max(iterate.lower, least) + self.settings.enough * self.goal
             release = Release(relaxed, iterate, enough, lambda: bool(self.watch.stopped))
             if iterate.lower > least:
                 prover.offer_dual(relaxed.dual(iterate.sums))
@@ -124,6 +118,6 @@ def refuse(program: ChannelProgram, conic: bool) -> None:
         )
         problem = f"{sizes}: {what}, under bounds of costs alone"
         raise InputError("problem", problem, "put letters together, or list fewer outputs")
-    if (needed := storage(program)) > _LARGEST:
+    if (needed := storage(program)) > MirrorDescent.current().most_bytes:
         problem = f"{sizes}, which takes {needed / 2**30:.1f} GiB"
         raise InputError("problem", problem, "put letters together, or list fewer outputs")

@@ -19,22 +19,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from cvxprivacy.exact import FloatArray
+from cvxprivacy.exact import TINY, FloatArray
 from cvxprivacy.programs.expression import Expression
-from cvxprivacy.solvers.covariance.whitened import SMALLEST, Whitened
+from cvxprivacy.settings import CovariancePath
+from cvxprivacy.solvers.covariance.whitened import Whitened
 
 __all__ = ["Iterate", "central_path", "entries", "step_size"]
 
-# Measured on 68 programs with up to 20 variables: 3,962 Newton steps in all, at most 14 per centre.
-SHRINK = 0.15  # of μ from one centre to the next; 2,329 steps at 0.01 (up to 31), 5,322 at 0.3
-STEPS = 60  # Newton steps per centre, at most: four times what was measured
-BOUNDARY = 0.97  # of the way to the boundary of 0 ≼ M ≼ I, at most, in one step; as good as 0.9
-DESCENT = 0.25  # of the decrement, which the slope may have at a step's end; 11,493 steps at 0
-SHORTEST = 1e-12  # share of a Newton step, below which M + t dM is M to nearly all its digits
-# The gap is of first order in μ and of second order in the distance from the centre, so that a
-# decrement below 1e-12 μ is none (3,367 steps at 1e-6 μ); one below 1e-3 μ that no longer halves is
-# the rounding of the gradient.
-CENTRED, NEARLY = 1e-12, 1e-3
 
 Factors = dict[str, FloatArray]  # F_k of each view, F Fᵀ = T'ᵀ Y' T', the gradient of −2 Φ
 
@@ -100,7 +91,7 @@ def central_path(white: Whitened, start: FloatArray, gap: float) -> Iterator[Ite
         centre = newest, mu
         yield Iterate(path, number, newest, *centre)
         number += 1
-        smaller = max(mu * SHRINK, last)
+        smaller = max(mu * CovariancePath.current().shrink, last)
         if not smaller < mu:
             return
         mu = smaller
@@ -138,7 +129,7 @@ class _Point:
 
 class _Path:
     def __init__(self, white: Whitened) -> None:
-        self.white, program = white, white.program
+        self.white, self.settings, program = white, CovariancePath.current(), white.program
         self.n, self.objective = program.n, program.objective
         self.pairs = 2 * program.n + len(program.constraints)
         self.upper = np.triu_indices(self.n)
@@ -154,13 +145,13 @@ class _Path:
     def centred(self, whitened: FloatArray, mu: float) -> Iterator[FloatArray]:
         """Yield M ever nearer the minimiser of (G14), the last as near as floats allow."""
         previous = np.inf
-        for _ in range(STEPS):
+        for _ in range(self.settings.steps):
             point = self._evaluated(whitened, mu)
             if point is None:
                 raise np.linalg.LinAlgError("no point strictly within the constraints")
             dM, decrement, longest = self._newton(point, mu)
-            stalled = decrement < NEARLY * mu and decrement > previous / 2
-            if decrement < CENTRED * mu or stalled:
+            stalled = decrement < self.settings.nearly * mu and decrement > previous / 2
+            if decrement < self.settings.centred * mu or stalled:
                 return
             previous = decrement
             trial = self._moved(whitened, dM, decrement, longest, mu)
@@ -232,7 +223,7 @@ class _Path:
         factors = {}
         for view, (_, _, t) in self.white.views.items():
             values, vectors = np.linalg.eigh(self.white.spread(view, whitened))
-            factor = t.T @ (vectors / np.sqrt(np.maximum(values, SMALLEST)))
+            factor = t.T @ (vectors / np.sqrt(np.maximum(values, TINY)))
             if factor.shape[1] > self.n:  # the same product from fewer columns
                 left, sizes, _ = np.linalg.svd(factor, full_matrices=False)
                 factor = left * sizes
@@ -274,12 +265,12 @@ class _Path:
 
         Slopes keep their digits where the function's own values have lost theirs.
         """
-        t = min(1.0, BOUNDARY * longest)
-        while t > SHORTEST:
+        t, most = min(1.0, self.settings.boundary * longest), decrement * self.settings.descent
+        while t > self.settings.shortest:
             trial = whitened + t * dM
             trial = (trial + trial.T) / 2
             point = self._evaluated(trial, mu)
-            if point is not None and float((point.gradient * dM).sum()) <= decrement * DESCENT:
+            if point is not None and float((point.gradient * dM).sum()) <= most:
                 return trial
             t /= 2
         return None
@@ -319,4 +310,4 @@ def _longest(rotated: FloatArray, values: FloatArray) -> float:
     beyond = 1 - values
     down = np.linalg.eigvalsh(rotated / np.sqrt(np.outer(values, values)))[0]
     up = np.linalg.eigvalsh(rotated / np.sqrt(np.outer(beyond, beyond)))[-1]
-    return min(1 / max(-down, SMALLEST), 1 / max(up, SMALLEST))
+    return min(1 / max(-down, TINY), 1 / max(up, TINY))

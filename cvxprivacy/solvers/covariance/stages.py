@@ -19,6 +19,7 @@ from cvxprivacy.certificates.bounds import BestBounds
 from cvxprivacy.errors import InputError
 from cvxprivacy.exact import FloatArray, rational
 from cvxprivacy.programs.covariance import CovarianceDual, CovarianceProgram, ErrorCovariance
+from cvxprivacy.settings import CovariancePath
 from cvxprivacy.solvers.covariance.method import Iterate, central_path, entries, step_size
 from cvxprivacy.solvers.covariance.whitened import Whitened
 from cvxprivacy.solvers.task import UNUSABLE, Minimise, Task
@@ -27,12 +28,10 @@ from cvxprivacy_verifier.balls import UnprovableError
 __all__ = ["MOST_VARIABLES", "CovarianceProver", "CovarianceTask"]
 
 # −log₂ of the shares of a strictly feasible M in a repair: from what rounding asks to all of it
-SHARES = range(48, -1, -3)
-_LARGEST = 150_000_000  # numbers of which a Newton step makes three copies: 3.4 GiB
+REPAIR_BITS = range(48, -1, -3)
 MOST_VARIABLES = 156  # with that many pairs of entries, of which a conic model knows no structure
-INNER_GAP = 20  # times smaller than the gap that certifies: repair and rounding have the others
-# Shares by which a strictly feasible point moves towards I/2: the first that no row forbids
 RAISED = (1e-12, 1e-10, 1e-8, 1e-7)  # shares of multipliers, which a bound loses half of
+# Shares by which a strictly feasible point moves towards I/2: the first that no row forbids
 MOST_INWARD, LEAST_INWARD, INWARD = 1e-3, 1e-12, 8
 
 Exact = tuple[ErrorCovariance, CovarianceDual]
@@ -66,7 +65,7 @@ class CovarianceProver(BestBounds):
         """
         if not np.isfinite(whitened).all():
             return False
-        for bits in SHARES:
+        for bits in REPAIR_BITS:
             t = 2.0**-bits
             mixed = self._scaled((1 - t) * whitened + t * self.strictly_feasible, 1 - t)
             primal = ErrorCovariance(self.white.root, (mixed + mixed.T) / 2)  # exact from here on
@@ -224,14 +223,15 @@ class CovarianceTask(Task):
     # ---- the central path ----------------------------------------------------------------
 
     def structured(self) -> bool:
+        settings = CovariancePath.current()
         if self.white.caps:  # (G14) has no barrier for them
             return False
         if not self.has_interior:
             self.phase_one()
             if self.prover.status == "infeasible":
                 return True
-        prover, gap = self.prover, self.prover.tolerance / INNER_GAP
-        if (numbers := step_size(self.white)) > _LARGEST:
+        prover, gap = self.prover, self.prover.tolerance / settings.inner_gap
+        if (numbers := step_size(self.white)) > settings.most_numbers:
             if self.method == "structured":
                 raise self._too_large("a Newton step", numbers)
             return False

@@ -27,12 +27,11 @@ from cvxprivacy.programs.expression import Expression
 from cvxprivacy_verifier.covariance_proof import CovarianceProof
 from cvxprivacy_verifier.matrices import cholesky
 
-__all__ = ["SMALLEST", "Whitened", "floats", "root_of"]
+__all__ = ["Whitened", "floats", "root_of"]
 
-SMALLEST = 1e-300  # in place of 0 where it is divided by: near the least normal float
 # eigh has eigenvalues to about n 2⁻⁵³ ‖G‖, of which this is 16 times; the bound loses n² 2⁻⁴⁹ ‖G‖
 JITTER = 2.0**-49
-TINY = 2.0**-900  # added to ‖G‖, so that N is positive definite also where G = 0
+_LEAST = 2.0**-900  # added to ‖G‖, so that N is positive definite also where G = 0
 ABOVE = 1e-9  # share by which the price of no error is raised: eigh has it to fewer digits than N
 
 
@@ -208,7 +207,7 @@ class Whitened:
         """
         values, vectors = np.linalg.eigh(-gradient)
         positive = (vectors * np.maximum(values, 0.0)) @ vectors.T  # (G8)
-        jitter = JITTER * self.program.n * (size + np.abs(values).max() + TINY)
+        jitter = JITTER * self.program.n * (size + np.abs(values).max() + _LEAST)
         return (positive + positive.T) / 2 + jitter * np.eye(self.program.n)  # (G25)
 
 

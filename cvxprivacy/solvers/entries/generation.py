@@ -16,6 +16,7 @@ import numpy as np
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
+from cvxprivacy.settings import EntryGeneration
 from cvxprivacy.solvers.entries.pricing import Pricing
 from cvxprivacy.solvers.entries.start import Start, first_steps
 from cvxprivacy.solvers.interior.method import Iterate, central_path
@@ -25,22 +26,6 @@ from cvxprivacy.solvers.interior.program import ScaledProgram
 from cvxprivacy.solvers.interior.views import labels_differ
 
 __all__ = ["Round", "rounds", "suits", "table_size"]
-
-# Others, at least half and twice each, were tried on three laws of 250 to 300 letters: the steps to
-# a gap of 1e-7, 53 to 153, change by 40 % at most, up or down, but where a figure stands.
-_ROUNDS = 60  # a stop for what does not converge: 3,355 groups of the Adult table took 15
-_LONG = 150  # steps after which few entries do not pay, where all are an alternative
-_FLOORS = 8  # entries with a floor, of a letter, that are few
-_FIRST = 1e-3  # gap of the first round, in terms of that of the steps before it
-_INNER = 0.1  # gap of a round, in terms of the last one's (E10); at 0.6 up to 1.7 × the rounds
-_WARM = 100.0  # gap from which a round goes on along the last path, in terms of what was missing
-# reduced cost that counts, in terms of the path's gap; at .05 and .2 144 to 146 steps at 742 groups
-# of the Adult table, 112 to 114 at 1,160, where it is 146 and 106 now
-_LEAST = 0.1
-_LARGE = 10.0  # most that a new entry has, in equal shares of its letter (E12)
-_TRIED = 3  # steps from a point in which the gap is to halve
-_KEPT = 12  # points of a path
-_UNMET = 15.0  # of a score below the largest: a label that only new entries may meet
 
 
 def suits(program: ChannelProgram) -> bool:
@@ -53,11 +38,12 @@ def suits(program: ChannelProgram) -> bool:
     linear = all(row.linear and row.sense == "<=" and not row.per_output for row in rows)
     labelled = any(labels_differ(program.view_matrix(view)) for view in program.views)
     floors = 0 if program.floor is None else int(np.count_nonzero(program.floor))
+    few = floors <= EntryGeneration.current().floors * program.n
     if program.ceiling is not None and not np.isin(program.ceiling, (0.0, 1.0)).all():
         return False
     plain = not (program.other_measures or program.auxiliaries or program.objectives.keys() != {""})
     # entries with a floor are all in the working set, which is to stay small
-    return plain and linear and not labelled and floors <= _FLOORS * program.n
+    return plain and linear and not labelled and few
 
 
 def table_size(program: ChannelProgram) -> int:
@@ -103,11 +89,12 @@ def rounds(
     stopped : callable
         Tells whether time is up.
     """
+    settings = EntryGeneration.current()
     start = yield from first_steps(program, alone, stopped)
     if start is None or stopped():
         return
     working = _WorkingSet(start)
-    for _ in range(_ROUNDS):
+    for _ in range(settings.rounds):
         yield from working.followed()
         if not working.path:
             return
@@ -117,7 +104,7 @@ def rounds(
         wanted = goal()
         if gap <= wanted or (working.stalled(wanted) and not missing.any()):
             return
-        if not alone and working.taken > _LONG:
+        if not alone and working.taken > settings.long:
             return
         working.enlarge(missing, below, gap, wanted)
 
@@ -142,19 +129,19 @@ class _WorkingSet:
     """
 
     def __init__(self, start: Start) -> None:
-        self.program = start.program
+        self.program, self.settings = start.program, EntryGeneration.current()
         full = ScaledProgram(self.program, Layout.full(self.program.n, self.program.m))
         self.chosen, scores = start.entries(full)
         self.pricing = Pricing(full, scores)
         self.scaled = ScaledProgram(self.program, Layout.of(self.chosen))
         self.begin: Point | None = None
-        self.path: deque[Iterate] = deque(maxlen=_KEPT)
+        self.path: deque[Iterate] = deque(maxlen=self.settings.points)
         width = start.progress if np.isfinite(start.progress) else self.program.scale
-        self.taken, self.inner, self.estimate = -1, _FIRST * max(width, 0.0), width
+        self.taken, self.inner, self.estimate = -1, self.settings.first_gap * max(width, 0.0), width
 
     def followed(self) -> Iterator[Round]:
         """Follow the path to the inner gap, and yield its points before that."""
-        self.path = deque(maxlen=_KEPT)
+        self.path = deque(maxlen=self.settings.points)
         scores = self.pricing.copied()  # one copy for all points of the round
         for iterate in _path(self.scaled, self.begin):
             self.path.append(iterate)
@@ -167,8 +154,8 @@ class _WorkingSet:
     def priced(self, wanted: float) -> tuple[np.ndarray, float]:
         """Return entries (m, n) that are missing, and what all take off the bound, in its scale."""
         iterate = self.path[-1]
-        tolerance = max(0.05 * wanted, _LEAST * iterate.gap) / self.program.scale
-        return self.pricing.missing(iterate, self.chosen, tolerance)
+        tolerance = max(0.05 * wanted, self.settings.reduced_cost * iterate.gap)
+        return self.pricing.missing(iterate, self.chosen, tolerance / self.program.scale)
 
     def ended(self, gap: float) -> Round:
         """Return the round's last point, with the scores of all outputs and the gap."""
@@ -177,27 +164,29 @@ class _WorkingSet:
 
     def stalled(self, wanted: float) -> bool:
         """Tell whether the path got no further, or no closer path is of use."""
-        return self.path[-1].gap > self.inner or self.inner <= _INNER * wanted
+        return self.path[-1].gap > self.inner or self.inner <= self.settings.inner_gap * wanted
 
     def enlarge(self, missing: np.ndarray, below: float, gap: float, wanted: float) -> None:
         """Add entries, never dropping any, and tell where and how far the next path goes."""
         self.chosen |= missing
         reached = gap if missing.any() else min(gap, self.path[-1].gap)
-        self.inner = max(min(_INNER * reached, self.inner), _INNER * wanted)
+        inner = self.settings.inner_gap
+        self.inner = max(min(inner * reached, self.inner), inner * wanted)
         self.scaled = ScaledProgram(self.program, Layout.of(self.chosen))
-        wide = _WARM * below * self.program.scale
+        wide = self.settings.warm * below * self.program.scale
         warm = [point for point in self.path if point.gap >= wide]
         self.begin = _continued(warm[-1], self.scaled, self.pricing.scores) if warm else None
 
 
 def _path(scaled: ScaledProgram, begin: Point | None) -> Iterator[Iterate]:
     """Follow the path from a point if that gets anywhere, else from the start."""
+    settings = EntryGeneration.current()
     if begin is not None:
         gaps: list[float] = []
         for iterate in central_path(scaled, begin):
             gaps.append(iterate.gap)
             yield replace(iterate, breach=0.0)  # of a point that was made, not of the rows
-            if len(gaps) > _TRIED and gaps[-1] > 0.5 * gaps[-1 - _TRIED]:
+            if len(gaps) > settings.tried and gaps[-1] > 0.5 * gaps[-1 - settings.tried]:
                 break
         else:
             return
@@ -215,6 +204,7 @@ def _continued(iterate: Iterate, scaled: ScaledProgram, priced: Sequence[FloatAr
 
     New outputs have the scores with which they were priced.
     """
+    settings = EntryGeneration.current()
     x, old, new, m = iterate.point, iterate.program.layout, scaled.layout, scaled.program.m
     # a μ of the pairs of entries
     share = scaled.shares[LOW] * iterate.program.complementarity(x) / iterate.program.count
@@ -228,7 +218,7 @@ def _continued(iterate: Iterate, scaled: ScaledProgram, priced: Sequence[FloatAr
         every[old.outputs] = path
         s = every[new.outputs]
         # the score of a label without mass says nothing once an entry brings it
-        unmet = s < s.max(axis=1, keepdims=True) - _UNMET
+        unmet = s < s.max(axis=1, keepdims=True) - settings.unmet
         scores.append(np.where(unmet, np.maximum(s, log), s))
 
     def point(q: FloatArray, z: FloatArray) -> Point:
@@ -236,7 +226,7 @@ def _continued(iterate: Iterate, scaled: ScaledProgram, priced: Sequence[FloatAr
         return replace(x, q=q, scores=scores, slack=slack, price={**x.price, LOW: z})
 
     reduced = Residuals(scaled, point(q, z)).dual + z
-    z = np.where(fresh, np.maximum(reduced, share / (_LARGE * each)), z)  # (E12)
+    z = np.where(fresh, np.maximum(reduced, share / (settings.share * each)), z)  # (E12)
     q = np.where(fresh, share / np.where(fresh, z, 1.0), q)
     # what new entries have is taken from the others, in proportion: the row sums hold
     above, left = q - scaled.low, scaled.mass - new.total(scaled.low)

@@ -20,30 +20,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cvxprivacy.exact import FloatArray
-from cvxprivacy.solvers.interior.blocks import TINY
+from cvxprivacy.exact import TINY, FloatArray
+from cvxprivacy.settings import EntryGeneration
 from cvxprivacy.solvers.interior.method import Iterate
 from cvxprivacy.solvers.interior.program import ScaledProgram
 from cvxprivacy.solvers.interior.views import Observer
 
 __all__ = ["Pricing"]
 
-# Others were tried on the laws of ``generation``, with no more effect but where a figure stands.
 _BARRED = 1e6  # reduced cost of an entry that has no choice: above any other, which are about 1
-_CHUNK = 4_000_000  # entries that are priced at once: some 32 MB a table
-_MASSLESS = 0.1  # share of the gap that all outputs judged as massless may have in mass
-_DEEPEST = 20.0  # of a score below the largest: an output has not met that label
-_CROWD = 12  # letters that may choose one output in a round, beside those that it chooses (E11)
-# κ of the soft minimum (E6): at first 1/shortfall or this, then times this, to this over tolerance
-_SOFTEST, _SHARPER, _SHARPEST = 30.0, 10.0, 10.0
-# of (E5) in terms of itself, at which an output that is not cleared is done with; at .03 and .3
-# 132 to 146 steps at 742 groups, 99 to 109 at 1,160
-_WIDTH = 0.1
-_PASSES = 40  # times that letters join, a stop: of 3,052 outputs priced at 742 groups 2 took 15
-_HALVINGS = 12  # trials of a length, each 0.3 of the one before; at 4 up to 2 × the steps
-_STEPS = 4  # of Newton's method before letters join; at 2 up to 1.6 × the time, at 8 up to 1.3 ×
-_LONGEST = 4.0  # change of a score in one of these steps
-_SHIFT = 1e-9  # of the system's trace, on its diagonal: scores and scores + 1 are the same
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +70,7 @@ class Pricing:
     """
 
     def __init__(self, full: ScaledProgram, scores: Sequence[FloatArray]) -> None:
-        self.full, self.scores = full, scores
+        self.full, self.scores, self.settings = full, scores, EntryGeneration.current()
         # where there is a floor its cost counts, not only the least
         self.floored = np.asarray((full.low > 0).any(axis=1))
         self.labels = sum(s.shape[1] for s in self.scores)
@@ -110,7 +95,7 @@ class Pricing:
         present, massless = self._taken_over(iterate)
         entering, least = np.zeros_like(chosen), np.zeros(n)
         nearest, choice = np.full(n, -tolerance), np.full(n, -1)  # of each letter, and its output
-        count = max(_CHUNK // n, 1)
+        count = max(self.settings.chunk // n, 1)
         for first in range(0, m, count):
             outputs = np.arange(first, min(first + count, m))
             closed = chosen[outputs] | ~self.full.free[outputs]
@@ -137,10 +122,12 @@ class Pricing:
         mass = x.q.sum(axis=1)
         order = np.argsort(mass)
         # the lightest of them, as long as their masses add up to next to nothing
-        heavy = np.cumsum(mass[order]) > _MASSLESS * iterate.gap / self.full.program.scale
+        little = self.settings.massless * iterate.gap / self.full.program.scale
+        heavy = np.cumsum(mass[order]) > little
         massless[layout.outputs[order[heavy]]] = False
         for kept, s in zip(self.scores, x.scores, strict=True):
-            kept[layout.outputs] = np.maximum(s, s.max(axis=1, keepdims=True) - _DEEPEST)
+            deepest = s.max(axis=1, keepdims=True) - self.settings.deepest
+            kept[layout.outputs] = np.maximum(s, deepest)
         return present, massless
 
     def _judged(
@@ -200,8 +187,8 @@ class Pricing:
         # of the outputs that are not done with: their places, and where they stand
         rows, scores, current = np.arange(len(outputs)), best, reduced
         active = np.zeros((len(outputs), 0), dtype=np.intp)
-        sharpness = np.maximum(1.0 / np.maximum(-least, tolerance), _SOFTEST)
-        for _ in range(_PASSES):
+        sharpness = np.maximum(1.0 / np.maximum(-least, tolerance), self.settings.softest)
+        for _ in range(self.settings.passes):
             if not len(rows):
                 break
             # letters that have become the cheapest join those before
@@ -219,10 +206,10 @@ class Pricing:
                 np.take_along_axis(current, active, axis=1).min(axis=1) <= low + 1.0 / sharpness
             )
             settled = covered & (gain < 0.1 / sharpness)
-            sharpness = np.where(settled, _SHARPER * sharpness, sharpness)
-            width = np.where(most < -tolerance, -_WIDTH * most, tolerance)  # that will do
+            sharpness = np.where(settled, self.settings.sharper * sharpness, sharpness)
+            width = np.where(most < -tolerance, -self.settings.width * most, tolerance)
             on = (least[rows] < -tolerance) & (most - least[rows] >= width)
-            on &= sharpness < _SHARPEST / tolerance
+            on &= sharpness < self.settings.sharpest / tolerance
             rows, active, sharpness = rows[on], active[on], sharpness[on]
             current, scores = current[on], [s[on] for s in scores]
         return reduced, best
@@ -253,6 +240,7 @@ class _SoftMinimum:
 
     def __init__(self, prices: _Prices, cheap: np.ndarray, sharpness: FloatArray) -> None:
         self.views, self.weights, self.sharpness = prices.views, prices.weights, sharpness
+        self.settings = EntryGeneration.current()
         self.base = np.take_along_axis(prices.base, cheap, axis=1)
         self.columns = [view.matrix.T[cheap] for view in self.views]
 
@@ -290,7 +278,7 @@ class _SoftMinimum:
         """Return scores a few steps of Newton's method on, their last gain, and what bounds all."""
         value, share, scores = self.value(scores)
         gain = np.zeros(len(value))
-        for _ in range(_STEPS):
+        for _ in range(self.settings.newton_steps):
             before = value.copy()
             self._search(value, share, scores, self._step(share, scores))
             gain = value - before
@@ -307,7 +295,7 @@ class _SoftMinimum:
     ) -> None:
         """Move each output along its step, by a length at which it is better, if there is one."""
         rows, length, soft = np.arange(len(value)), 1.0, self
-        for _ in range(_HALVINGS):
+        for _ in range(self.settings.halvings):
             trial = [s[rows] + length * d[rows] for s, d in zip(scores, change, strict=True)]
             after, weights, trial = soft.value(trial)
             better = after >= value[rows]  # NaN is not
@@ -345,10 +333,12 @@ class _SoftMinimum:
             place = slice(end - block.shape[1], end)
             system[:, place, place] += block
         diagonal = np.arange(system.shape[1])
-        system[:, diagonal, diagonal] += _SHIFT * (1.0 + np.einsum("yii->y", system)[:, None])
+        trace = np.einsum("yii->y", system)[:, None]
+        system[:, diagonal, diagonal] += self.settings.shift * (1.0 + trace)
         change = np.linalg.solve(system, mean[:, :, None])[:, :, 0]  # (E7)
         largest = np.maximum(np.abs(change).max(axis=1, keepdims=True), TINY)
-        return np.split(change * np.minimum(1.0, _LONGEST / largest), ends[:-1], axis=1)
+        change = change * np.minimum(1.0, self.settings.score_change / largest)
+        return np.split(change, ends[:-1], axis=1)
 
 
 def _by_letter(entering: np.ndarray, nearest: FloatArray, choice: np.ndarray) -> None:
@@ -357,7 +347,7 @@ def _by_letter(entering: np.ndarray, nearest: FloatArray, choice: np.ndarray) ->
     letters = letters[np.lexsort((nearest[letters], choice[letters]))]
     outputs = choice[letters]
     rank = np.arange(len(outputs)) - np.searchsorted(outputs, outputs)
-    letters = letters[rank < _CROWD]
+    letters = letters[rank < EntryGeneration.current().crowd]
     entering[choice[letters], letters] = True
 
 

@@ -16,20 +16,12 @@ import numpy as np
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
+from cvxprivacy.settings import EntryGeneration, MirrorDescent
 from cvxprivacy.solvers.bregman import method as bregman
 from cvxprivacy.solvers.bregman.release import Release
 from cvxprivacy.solvers.interior.program import ScaledProgram
 
 __all__ = ["Start", "first_steps"]
-
-_GAP = 3e-4  # in the objective's scale, at which the steps end
-# Where few entries pay, 4 to 26 of a letter were cheapest but for a gap of _JUDGED (tables, Hamming
-# costs); where they do not, 65 to 230 (smooth laws, squared errors between points)
-_JUDGED, _BROAD = 1e-2, 40
-_STEPS = 400  # at most: 742 groups of the Adult table took 221, 3,355 took 291
-_ENOUGH = 0.3  # of the gap, by which a release is above the lower end that will do
-_CHEAPEST = 12  # entries of a letter, and as many at outputs of most mass, …
-_POPULAR = 128  # … of so many
 
 
 def first_steps(
@@ -39,16 +31,17 @@ def first_steps(
 
     Or none, where there is an alternative and they show that few entries do not pay.
     """
+    settings = EntryGeneration.current()
     relaxed, judged = bregman.Relaxed(program), alone
     for iterate in relaxed.steps():
         start = Start(program, relaxed, iterate, stopped)
         yield start
         gap = iterate.gap / program.scale
-        if not judged and gap <= _JUDGED:
+        if not judged and gap <= settings.judged:
             judged = True
-            if start.breadth > _BROAD:
+            if start.breadth > settings.broad:
                 return None
-        if gap <= _GAP or iterate.number >= _STEPS:
+        if gap <= MirrorDescent.current().gap or iterate.number >= settings.first_steps:
             break
     return start
 
@@ -77,7 +70,7 @@ class Start:
     @cached_property
     def _channel(self) -> FloatArray:
         """A release of few entries that is about as good."""
-        enough = self.iterate.lower + _ENOUGH * self.iterate.gap
+        enough = self.iterate.lower + MirrorDescent.current().enough * self.iterate.gap
         release = Release(self.relaxed, self.iterate, enough, self.stopped)
         channel: FloatArray = release.channel().toarray()
         return channel
@@ -109,10 +102,10 @@ class Start:
     def entries(self, full: ScaledProgram) -> tuple[np.ndarray, list[FloatArray]]:
         """Return entries (m, n) to begin with, and the scores (m, |V|) of all outputs."""
         dual, cost = self._dual, self.costs
-        popular = np.argsort(-self.iterate.mass)[:_POPULAR]
+        popular = np.argsort(-self.iterate.mass)[: MirrorDescent.current().popular]
         chosen = (self._channel > 0).T
         for outputs in (np.arange(full.m), popular):
-            count = min(_CHEAPEST, len(outputs))
+            count = min(EntryGeneration.current().cheapest, len(outputs))
             cheap = np.argpartition(cost[:, outputs], count - 1, axis=1)[:, :count]
             chosen[outputs[cheap], np.arange(full.n)[:, None]] = True
         chosen &= full.free

@@ -23,14 +23,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import lapack
 
-from cvxprivacy.exact import FloatArray
+from cvxprivacy.exact import TINY, FloatArray
 from cvxprivacy.solvers.interior.point import Layout
 
-__all__ = ["TINY", "Blocks", "Square", "factor"]
+__all__ = ["Blocks", "Square", "factor"]
 
 _CACHED = 400_000  # numbers that stay in a cache of a few MB between two uses
 _SHIFTS = (0.0, 1e-14, 1e-12, 1e-10)  # of a diagonal of 1, which rounding leaves not positive
-TINY = 1e-300  # for what may underflow: masses, and what they are divided by
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,31 +16,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from cvxprivacy.exact import FloatArray
+from cvxprivacy.exact import TINY, FloatArray
 from cvxprivacy.leakage import Leakage, Polyhedral, Smooth
 from cvxprivacy.programs.channel import ChannelProgram
 from cvxprivacy.programs.dual import Dual
+from cvxprivacy.settings import InteriorPoint
 from cvxprivacy.solvers.interior.newton import Newton, Residuals, SecondOrder
 from cvxprivacy.solvers.interior.point import ByName, Point
 from cvxprivacy.solvers.interior.program import ScaledProgram
 from cvxprivacy.solvers.interior.start import start
 from cvxprivacy.solvers.interior.views import labels_differ
 
-__all__ = ["LARGEST", "Iterate", "block_size", "central_path", "fits", "foreign_measures"]
-
-# What other values cost is in the table of docs/theory/interior_point.md.
-LARGEST = 500_000_000  # numbers that there is room for: 4 GB
-_STEPS = 150
-_PATIENCE = 8  # steps without progress, which is a gap of 0.7 times the best
-_BOUNDARY = 0.99  # share of the way to the boundary (N28)
-_SCORES = 3.0  # largest change of a logarithm in one step (N28)
-_CORRECTORS = 3  # at most, while the step grows (N27)
-_CLIP = (0.1, 10.0)  # products that a corrector leaves alone, in terms of their target (N26)
-_FEASIBLE = 1e-3  # complementarity below which curved rows are to hold
-_RESIDUAL = 3.0  # residual of a row in terms of its slack, beyond which it is restored there
-_RESTORED = 0.5  # shortest step that restores; shorter ones upset the products
-_SHORT = 0.01  # corrected steps that get no further; shorter pure ones centre worse
-_CENTRED = 1e-4  # least product, in terms of their mean
+__all__ = ["Iterate", "block_size", "central_path", "fits", "foreign_measures"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +70,7 @@ def foreign_measures(program: ChannelProgram) -> list[Leakage]:
 
 def fits(program: ChannelProgram) -> bool:
     """Tell whether there is room for the blocks of all outputs."""
-    return block_size(program) <= LARGEST
+    return block_size(program) <= InteriorPoint.current().most_numbers
 
 
 def central_path(scaled: ScaledProgram, begin: Point | None = None) -> Iterator[Iterate]:
@@ -91,16 +78,17 @@ def central_path(scaled: ScaledProgram, begin: Point | None = None) -> Iterator[
 
     It ends where steps lead no further.
     """
+    settings = InteriorPoint.current()
     program = scaled.program
     path = _Path(scaled, begin)
     best, since = np.inf, 0
-    for number in range(_STEPS):
+    for number in range(settings.steps):
         at = Residuals(scaled, path.x)
         gap = (scaled.complementarity(path.x) + at.error()) * program.scale
         yield Iterate(scaled, path.x, number, gap, at.breach())
         if gap < 0.7 * best:
             best, since = gap, number
-        patience = _PATIENCE if best < 1e-4 * program.scale else 5 * _PATIENCE
+        patience = settings.patience if best < 1e-4 * program.scale else 5 * settings.patience
         # the system is factored only where the path goes on
         if number - since > patience or not path.advance(Newton(scaled, path.x, at)):
             return
@@ -108,7 +96,7 @@ def central_path(scaled: ScaledProgram, begin: Point | None = None) -> Iterator[
 
 class _Path:
     def __init__(self, program: ScaledProgram, begin: Point | None) -> None:
-        self.program = program
+        self.program, self.settings = program, InteriorPoint.current()
         self.x, self.first = start(program) if begin is None else (begin, 0.0)
         self.centring = 15 if begin is None else 0  # full steps at the first μ that are left
         self.restored = False  # the last step was towards feasibility alone
@@ -124,7 +112,7 @@ class _Path:
             step, t = self._corrected(newton)
         after = self.x.moved(step, t)
         for _ in range(20):
-            if self.centring or self._least_product(after) >= _CENTRED:
+            if self.centring or self._least_product(after) >= self.settings.centred:
                 break
             t *= 0.9
             after = self.x.moved(step, t)
@@ -159,10 +147,11 @@ class _Path:
 
     def _outside(self, newton: Newton) -> bool:
         """Tell whether a row lacks a few times its slack, near the end."""
-        if self.program.complementarity(self.x) > _FEASIBLE:
+        if self.program.complementarity(self.x) > self.settings.feasible:
             return False
         rows = [name for name, row in self.program.rows.items() if not row.equal]
-        return any((-newton.at.primal[k] > _RESIDUAL * self.x.slack[k]).any() for k in rows)
+        most = self.settings.residual
+        return any((-newton.at.primal[k] > most * self.x.slack[k]).any() for k in rows)
 
     def _restoring(self, newton: Newton) -> tuple[Point, float]:
         """Step to the products that there are, where that gets far: rows then lack little.
@@ -173,7 +162,7 @@ class _Path:
         products = {name: self.x.slack[name] * self.x.price[name] for name in self.x.slack}
         step = newton.step(products, 1.0)
         t = self._length(step)
-        return (step, t) if t >= _RESTORED else self._corrected(newton)
+        return (step, t) if t >= self.settings.restoring_step else self._corrected(newton)
 
     def _corrected(self, newton: Newton) -> tuple[Point, float]:
         """Predict, correct to second order, and centre while that makes the step longer."""
@@ -187,14 +176,16 @@ class _Path:
         }
         step = newton.step(targets, 1.0 - sigma, second_order)
         t = self._length(step)
-        for _ in range(_CORRECTORS):  # (N27)
+        for _ in range(self.settings.correctors):  # (N27)
             better = self._centred(targets, sigma * mu, self.x.moved(step, min(1.0, 1.5 * t + 0.3)))
             trial = newton.step(better, 1.0 - sigma, second_order)
             longer = self._length(trial)
             if longer <= 1.01 * t:
                 break
             step, t, targets = trial, longer, better
-        return (step, t) if t >= _SHORT else self._plain(newton, mu, (step, t), t * (1.0 - sigma))
+        if t >= self.settings.short_step:
+            return step, t
+        return self._plain(newton, mu, (step, t), t * (1.0 - sigma))
 
     def _centred(self, targets: ByName, mu: float, enlarged: Point) -> ByName:
         """Return targets moved by what an enlarged step's products are off their range (N26)."""
@@ -246,8 +237,8 @@ class _Path:
         views = zip(self.program.views, step.scores, strict=True)
         logs = [float(np.abs(s).max()) for view, s in views if view.measure.informs]
         largest = max(logs, default=0.0)
-        most = _BOUNDARY * self.x.longest(step)  # (N28)
-        return min(1.0, most, _SCORES / max(largest, 1e-300))
+        most = self.settings.boundary * self.x.longest(step)  # (N28)
+        return min(1.0, most, self.settings.score_change / max(largest, TINY))
 
     def _least_product(self, x: Point) -> float:
         """Return the least product in terms of the mean, both by share."""
@@ -261,5 +252,6 @@ class _Path:
 
 def _pushed(product: FloatArray, target: FloatArray) -> FloatArray:
     """Return what moves a product into the range around its target, never by too much."""
-    low, high = _CLIP
+    settings = InteriorPoint.current()
+    low, high = settings.least_product, settings.greatest_product
     return np.maximum(np.clip(product, low * target, high * target) - product, -high * target)

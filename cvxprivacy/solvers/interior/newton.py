@@ -18,8 +18,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.linalg import lapack
 
-from cvxprivacy.exact import FloatArray
-from cvxprivacy.solvers.interior.blocks import TINY, Blocks, Square
+from cvxprivacy.exact import TINY, FloatArray
+from cvxprivacy.settings import InteriorPoint
+from cvxprivacy.solvers.interior.blocks import Blocks, Square
 from cvxprivacy.solvers.interior.point import HIGH, LOW, WORST, ByName, Point
 from cvxprivacy.solvers.interior.program import Level, ScaledProgram
 from cvxprivacy.solvers.interior.recourse import Elimination
@@ -27,13 +28,6 @@ from cvxprivacy.solvers.interior.views import Hessian
 
 __all__ = ["Newton", "Residuals", "SecondOrder"]
 
-# Complementarity below which (N15) is solved in two rounds: with one round throughout, 3 more of
-# 160 random programs stop short of 1e-8; with two throughout, none takes fewer steps.
-_REFINED = 1e-4
-# Letters up to which a block is inverted in full: at 200, a law of 128 takes fifteen times as long.
-_SMALL = 40
-# θ aᵀD⁻¹a of a row of one output from which it stands in B.
-_TIGHT = 1e8
 # Shifts of the scaled Schur complement, whose least eigenvalue is 0 where a letter has no choice.
 _SHIFTS = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
 
@@ -205,7 +199,7 @@ class Newton:
 
     def __init__(self, program: ScaledProgram, x: Point, at: Residuals | None = None) -> None:
         self.program, self.x, self.at = program, x, at or Residuals(program, x)
-        self.refined = 2 if program.complementarity(x) < _REFINED else 1
+        self.refined = 2 if program.complementarity(x) < InteriorPoint.current().refined else 1
         rows = program.rows
         self.coupling = [k for k, row in rows.items() if not row.per_output]
         self.totals = [k for k, level in program.levels.items() if level.total is not None]
@@ -262,8 +256,9 @@ class Newton:
         self._choose_edges(diagonal)
         local = [np.sqrt(self.loose[k])[:, None] * self.jacobian[k] for k in self.local]
         local_rows = np.stack(local, axis=1) if local else empty
+        small = size <= InteriorPoint.current().inverted
         # a full inverse costs k³ by output, the rows r of (N16) r k² and a factor of r
-        if not (squares or self.eliminated) and (size <= _SMALL or 3 * rows.shape[1] > 2 * size):
+        if not (squares or self.eliminated) and (small or 3 * rows.shape[1] > 2 * size):
             self.first_local = 0
             blocks = Blocks.dense(diagonal, rows, local_rows, program.free)
         else:
@@ -291,7 +286,7 @@ class Newton:
         self.tight: dict[str, np.ndarray] = {}
         for k in self.local:
             weight = self.theta[k] * np.einsum("yk,yk->y", self.jacobian[k] ** 2, inverse)
-            self.tight[k] = tight = weight > _TIGHT
+            self.tight[k] = tight = weight > InteriorPoint.current().tight
             edges.append((k, np.nonzero(tight)[0], 1.0 / self.theta[k][tight]))
             self.loose[k] = np.where(tight, 0.0, self.theta[k])
         self.edges = _Edges(edges, self.jacobian, self.program.layout.shape[1])

@@ -28,13 +28,12 @@ from functools import cached_property
 
 import numpy as np
 
-from cvxprivacy.exact import FloatArray, floats
+from cvxprivacy.exact import TINY, FloatArray, floats
 from cvxprivacy.leakage import Polyhedral, Smooth
 from cvxprivacy.programs.channel import INFORMATION, ChannelProgram
 from cvxprivacy.programs.dual import Dual
 from cvxprivacy.programs.expression import Constraint, Expression
 from cvxprivacy.programs.side_conditions import Excess
-from cvxprivacy.solvers.interior.blocks import TINY
 from cvxprivacy.solvers.interior.point import HIGH, LOW, WORST, ByName, Layout, Point
 from cvxprivacy.solvers.interior.recourse import ExcessTerm, RecourseTerm, parameters
 from cvxprivacy.solvers.interior.views import Observer, SmoothView

@@ -22,20 +22,16 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from cvxprivacy.exact import FloatArray
+from cvxprivacy.exact import TINY, FloatArray
 from cvxprivacy.leakage import Polyhedral
-from cvxprivacy.solvers.interior.blocks import TINY, factor
+from cvxprivacy.settings import InteriorPoint
+from cvxprivacy.solvers.interior.blocks import factor
 from cvxprivacy.solvers.interior.point import Point
 from cvxprivacy.solvers.interior.views import Observer
 
 __all__ = ["Elimination", "ExcessTerm", "RecourseTerm", "parameters"]
 
 _RANK = 1e-13  # least singular value of A M, in terms of the largest
-_CENTRING = 40  # steps at the start, at most
-_BOUNDARY = 0.9  # share of the way to the boundary there
-_NEAR = 1e-3  # relative change of a step that ends them
-_REFINED = 2  # times that changes of T are refined
-_LEAST = 1e-9  # weight of an output, in terms of the largest
 
 
 class RecourseTerm:
@@ -57,7 +53,7 @@ class RecourseTerm:
 
     def __init__(self, view: Observer, measure: Polyhedral, weight: FloatArray, row: str) -> None:
         self.name, self.view, self.row = f"\0recourse {view.name} {row}", view, row
-        self.weight = np.maximum(weight, _LEAST * weight.max())
+        self.weight = np.maximum(weight, InteriorPoint.current().least_weight * weight.max())
         self.matrix, mass, self.cost = measure.recourse(view.reference)
         x = measure.lifted(np.eye(len(view.reference)), view.reference)
         self.lift = np.eye(len(mass), len(x)) @ x + mass[:, None]
@@ -94,19 +90,20 @@ class RecourseTerm:
 
     def centre(self, x: Point, mu: float) -> None:
         """Set T, z and φ where T z = μ, next to the Q and the λ of a point."""
+        settings = InteriorPoint.current()
         size = self.size(x)
         x.slack[self.name] = size[:, None] * np.ones_like(self.cost)
         x.price[self.name] = mu / x.slack[self.name]
         x.equal[self.name] = np.zeros((len(size), len(self.lift)))
-        for _ in range(_CENTRING):
+        for _ in range(settings.centring_steps):
             newton = Elimination(self, x)
             newton.set_targets(np.full_like(newton.t, mu), 1.0)
             step = newton.recover(np.zeros(newton.rows.shape[:2]), 0.0 * x.q, 0.0)
             worst = float(max((-step[0] / newton.t).max(), (-step[1] / newton.z).max()))
-            length = min(1.0, _BOUNDARY / max(worst, TINY))
+            length = min(1.0, settings.centring_boundary / max(worst, TINY))
             for values, change in zip((x.slack, x.price, x.equal), step, strict=True):
                 values[self.name] = values[self.name] + length * change
-            if worst < _NEAR:
+            if worst < settings.centring_end:
                 return
 
     @cached_property
@@ -228,7 +225,7 @@ class Elimination:
         beyond = recourse.cost * more - dphi @ recourse.matrix
         dt = self.dt_base - self.ratio * beyond
         target = self.share * self.residual_primal + recourse.view.joint(dq) @ recourse.lift.T
-        for _ in range(_REFINED):
+        for _ in range(InteriorPoint.current().refinements):
             missed = self._solve(target - dt @ recourse.matrix.T)
             dt = dt + self.ratio * (missed @ recourse.matrix)
         return dt, self.share * self.residual_dual + beyond, dphi

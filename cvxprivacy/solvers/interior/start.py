@@ -13,18 +13,16 @@ from collections.abc import Callable
 import numpy as np
 
 from cvxprivacy.exact import FloatArray
+from cvxprivacy.settings import InteriorPoint
 from cvxprivacy.solvers.interior.point import HIGH, LOW, WORST, ByName, Layout, Point
 from cvxprivacy.solvers.interior.program import ScaledProgram
 
 __all__ = ["start"]
 
-_INSIDE = 0.97  # how far the start is from the least cost towards the bound
-_LARGE = 100.0  # μ in terms of what the largest entries of Q would have it
-_LEAST = 0.1  # μ in terms of what an output has, for recourse where most letters have no mass
-
 
 def start(program: ScaledProgram) -> tuple[Point, float]:
     """Return the point at which to start, and its μ."""
+    settings = InteriorPoint.current()
     weights = np.where(program.free, program.share, 0.0)
     q, threshold, kappa = _centre(program, weights)
     if program.capped.any():
@@ -34,9 +32,9 @@ def start(program: ScaledProgram) -> tuple[Point, float]:
     size = room * program.free / program.share
     largest = program.layout.extreme(np.maximum, size, 0.0, program.free)
     positive = largest[largest > 0]
-    mu = _LARGE * float(np.median(positive)) if positive.size else 1.0  # (N30)
+    mu = settings.start_mu * float(np.median(positive)) if positive.size else 1.0  # (N30)
     for recourse in program.recourses.values():
-        mu = max(mu, _LEAST * float((recourse.weight * q.sum(axis=1)).mean()))
+        mu = max(mu, settings.start_recourse * float((recourse.weight * q.sum(axis=1)).mean()))
     joint, gradients = program.joints(q)
     information = program.information(joint, gradients)
     slack: ByName = {LOW: room}
@@ -113,10 +111,10 @@ def _centre(program: ScaledProgram, weights: FloatArray) -> tuple[FloatArray, Fl
     cheapest = layout.extreme(np.minimum, cost, np.inf, program.free)
     least = float(cheapest[cheapest < np.inf] @ left[cheapest < np.inf])
     least += float((program.low * cost).sum())
-    bound = sum(float(row.bound) for row in rows)
+    bound, share = sum(float(row.bound) for row in rows), InteriorPoint.current().start_inside
 
     def inside(q: FloatArray) -> bool:
-        return bound <= least or float((cost * q).sum()) <= least + _INSIDE * (bound - least)
+        return bound <= least or float((cost * q).sum()) <= least + share * (bound - least)
 
     best = centre(0.0)
     if not rows or inside(best[0]):

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from cvxprivacy.exact import FloatArray
+from cvxprivacy.exact import TINY, FloatArray
 from cvxprivacy.leakage import Leakage, Smooth
-from cvxprivacy.solvers.interior.blocks import TINY, Square
+from cvxprivacy.solvers.interior.blocks import Square
 from cvxprivacy.solvers.interior.point import Layout
 
 __all__ = ["Hessian", "Observer", "SmoothView", "labels_differ"]
