@@ -453,7 +453,6 @@ COMMANDS = {
     "suppress age": [f"release {INCOME} --budget 0.1 --suppress age=0.3 {ALONE}"],
     "shuffle": [f"release {INCOME} --budget 0.1 --shuffle {ALONE}"],
     "balanced": [f"release {INCOME} --budget 0.1 --draw balanced {ALONE}"],
-    "holdout": [f"release {INCOME} --budget 0.1 --holdout 0.5 {ALONE}"],
     "drop": [f"release {INCOME} --budget 0.1 --drop fnlwgt,race"],
     "keep columns": [f"release {INCOME} --budget 0.1 --keep-columns race,workclass"],
     "weights": [f"release {INCOME} --budget 0.1 --weights fnlwgt {ALONE}"],

@@ -47,7 +47,7 @@ __all__ = ["release_noise"]
 _REFUSED = (
     *("bins", "group", "hierarchy", "level", "top", "cells", "distortion", "criterion", "leakage"),
     *("weights", "missing", "encoder", "channel", "problem_out", "row_id", "draw"),
-    *("untouched", "attack", "at_most", "ensure", "suppress", "holdout"),
+    *("untouched", "attack", "at_most", "ensure", "suppress"),
 )
 LITTLE = 0.01  # share of a variance that hides little
 _CAVEATS = (

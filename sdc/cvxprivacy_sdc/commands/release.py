@@ -170,14 +170,6 @@ class Catalogued(click.Command):
     help="Guess from all of them together, too, as `cvxprivacy attack` does, which takes longer.",
 )
 @click.option(
-    "--holdout",
-    type=float,
-    metavar="SHARE",
-    help="Design the channel on a random part of the records without this share, 0.5 for a "
-    "half, and bound what it tells in the population by the records held out.  All are "
-    "released, through this channel.",
-)
-@click.option(
     "--after",
     multiple=True,
     type=click.Path(),

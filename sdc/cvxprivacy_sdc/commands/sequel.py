@@ -46,7 +46,6 @@ NEW = "new records"
 MOST = 20  # values, and records of each, that an error lists
 _ALONE = ("certificate", "channel", "problem-out")  # of which new records have their own
 _WITHOUT = {
-    "holdout": "with --holdout: both proofs are of all records",
     "draw": "with --draw balanced: what all tell together is proved of independent draws",
     "ensure": "with --ensure table: what is merged after the draw is of no channel that was proved",
 }
@@ -195,7 +194,7 @@ class Repeated:
         """Return the law that the first proof is of."""
         release, channel = problem.alphabet, self.solution.channel
         assert channel is not None
-        stated = (channel, self.source, release.d, release.units, self.source, None)
+        stated = (channel, self.source, release.d, release.units, True, None)
         return _LawOfAll(*stated, self.solution, release)
 
     def document(self, units: str) -> dict[str, Any]:

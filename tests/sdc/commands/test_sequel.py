@@ -261,7 +261,6 @@ def test_what_makes_no_sequel_is_refused(here):
     refused(*sequel(earlier=2 * EARLIER), pieces=["--after", "one table twice", "independently"])
     asked = [part for part in SECOND if part not in ("--row-id", "id")]
     refused(*sequel(asked=asked), pieces=["--row-id", "none, with --after"])
-    refused(*sequel("--holdout", "0.5"), pieces=["--holdout"])
     refused(*sequel("--noise"), pieces=["--noise"])
     refused(*sequel("--ensure", "table", "--out", "o.csv"), pieces=["--ensure table"])
     refused(*sequel("--out", "jan.csv", "--force"), pieces=["the input jan.csv"])
