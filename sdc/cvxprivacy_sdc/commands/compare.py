@@ -26,7 +26,7 @@ DEFAULTS = (
 )  # fmt: skip
 
 
-@click.command()
+@click.command(cls=shared.Grouped)
 @click.argument("table", type=click.Path())
 @shared.sensitive
 @shared.key("of numbers, which are masked.")
@@ -48,10 +48,7 @@ DEFAULTS = (
     "Measured of each table too, several times if you like: guessing-probability, "
     "hockey-stick:1.5, earth-mover, …"
 )
-@click.option("--cells", type=int, default=64, show_default=True, help="Cells of X at most.")
-@click.option("--classes", type=int, default=8, show_default=True, help="Classes of W at most.")
 @shared.units
-@shared.seed("Of random methods.", default=0, show_default=True)
 @shared.file("--picture", "Risk against distortion (.png, .pdf, .svg).")
 @shared.file("--out", "The table of results, as CSV.")
 @shared.as_json()
@@ -82,7 +79,7 @@ def compare(
     targets = {"picture": picture, "out": out}
     refuse_unwritable(targets, table, *(path for _, path in files))
     kind = "" if picture is None else picture_format(picture)
-    methods = _methods(method or (() if masked else DEFAULTS), settings["seed"])
+    methods = _methods(method or (() if masked else DEFAULTS))
     opened = note_reading(open_table(table, reading))
     w, x = (
         columns_of(texts, opened.header, option)
@@ -134,7 +131,7 @@ def _document(result: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _methods(texts: Sequence[str], seed: int) -> dict[str, Any]:
+def _methods(texts: Sequence[str]) -> dict[str, Any]:
     """Return the curves that the options name: methods by their settings."""
     if not texts:
         return {}
@@ -144,11 +141,9 @@ def _methods(texts: Sequence[str], seed: int) -> dict[str, Any]:
         "mdav": masking.MDAV,
         "mu-approx": masking.MuApprox,
         "hansen-mukherjee": masking.HansenMukherjee,
-        "rank-swapping": lambda p: masking.RankSwapping(p, random_state=seed),
-        "noise": lambda s: masking.AdditiveNoise(s, random_state=seed),
-        "correlated-noise": lambda s: masking.AdditiveNoise(
-            s, correlated=True, random_state=seed
-        ),
+        "rank-swapping": lambda p: masking.RankSwapping(p, random_state=0),
+        "noise": lambda s: masking.AdditiveNoise(s, random_state=0),
+        "correlated-noise": lambda s: masking.AdditiveNoise(s, correlated=True, random_state=0),
     }  # fmt: skip
     curves: dict[str, Any] = {}
     for text in texts:

@@ -18,8 +18,8 @@ import click
 from cvxprivacy.errors import InputError
 from cvxprivacy.model.information import nat
 from cvxprivacy.tables.labels import written
-from cvxprivacy_sdc.commands.attack import copied_disclosure
 from cvxprivacy_sdc.commands.sequel import Earlier, Repeated, averaged, of_new_records
+from cvxprivacy_sdc.copied.joint_disclosure import copied_disclosure
 from cvxprivacy_sdc.copied.order import OrderTest
 from cvxprivacy_sdc.dossier import report_outputs, report_targets
 from cvxprivacy_sdc.dossier.provenance import Asked, Kept
@@ -242,19 +242,18 @@ def _released(options: Mapping[str, Any], counted: Counted, earlier: Earlier | N
         tables = earlier.read(schema, frame, row_id)
         of_new = problem_of(apart, source)
     started = time.monotonic()
-    how = {name: options[name] for name in ("accuracy", "time_limit")}
+    limit = options["time_limit"]
     with too_many(source), steps() as on_step:
-        solution = solved_law(problem, ensure=counted.ensure, progress=on_step, **how)
+        solution = solved_law(problem, ensure=counted.ensure, time_limit=limit, progress=on_step)
     seconds = time.monotonic() - started
     repeated, drawn = None, None
     if earlier is not None:
         stated = earlier, tables, of_new, apart
-        repeated = Repeated.of(*stated, solution, frame, row_id, **how)
+        repeated = Repeated.of(*stated, solution, frame, row_id, time_limit=limit)
     elif options["out"] is not None:
         if options["draw"] == "balanced" or counted.ensure == "table":
             more = [name for name in (schema.weights, counted.row_id) if name is not None]
             frame = in_memory(frame, dict.fromkeys([*schema.columns, *more]))
-        limit = options["time_limit"]
         drawn = DrawnTable.of(
             problem, solution, frame, seed=seed, row_id=counted.row_id, ensure=counted.ensure,
             draw=options["draw"], of_table=counted.of_table,
@@ -277,8 +276,8 @@ def _released(options: Mapping[str, Any], counted: Counted, earlier: Earlier | N
     together = None
     if options["untouched"]:
         leaks, together = copied_disclosure(
-            counted.frame, schema, counted.opened.dropped, units=options["units"], channel=of_all,
-            together=options["attack"],
+            counted.frame, schema, counted.opened.dropped, progress, units=options["units"],
+            channel=of_all, together=options["attack"],
         )  # fmt: skip
     return Released(
         solution, seconds, repeated, drawn, drawing, channel, law, checks, leaks, together,

@@ -24,8 +24,8 @@ _MAPPED = {"group", "hierarchy"}  # likewise, in files
 _FILES = {"out", "certificate", "channel", "problem-out", "report", "after", "after-channel"}
 _SHOWN = {
     *("sensitive", "key", "distortion", "budget", "criterion", "leakage", "weights", "missing"),
-    *("encoder", "units", "accuracy", "time-limit", "row-id", "draw", "delimiter", "encoding"),
-    *("reference", "bootstrap", "ensure", "suppress", "at-most", "cells", "decimal", "sheet"),
+    *("encoder", "units", "time-limit", "row-id", "draw", "delimiter", "encoding"),
+    *("bootstrap", "ensure", "suppress", "cells", "decimal", "sheet"),
     *("prior", "comment", "drop", "keep-columns"),
 }
 _NUMBER = re.compile(r"[-+]?[\d.]+(?:e[-+]?\d+)?")

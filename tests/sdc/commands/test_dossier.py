@@ -574,7 +574,7 @@ ILLNESSES = [f"PLANTED-illness-{i}" for i in range(7)]
 SETTINGS = {
     "mended": ("--criterion", "TCloseness=0.3", "--criterion", "RecordEntropy=200",
                "--suppress", "0.3", "--ensure", "table"),
-    "at most": ("--at-most", "0.1", "--top", "sex=1"),
+    "at most": ("--criterion", "LeakageCap=0.1", "--top", "sex=1"),
     "moved earth": ("--criterion", "TCloseness=0.4:emd"),
     "seen": ("--budget", "0.1", "--encoder", "wx"),
     "moved on average": ("--budget", "0.1", "--leakage", "earth-mover"),
