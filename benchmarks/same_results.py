@@ -492,10 +492,6 @@ COMMANDS = {
         FIRST, "audit id.csv r.csv --sensitive income --key age,sex --bins age=20 "
         "--criterion TCloseness=0.3",
     ],
-    "compare": [
-        "compare adult.csv --sensitive income --key age,hours-per-week --method mdav=3,10 "
-        "--method noise=0.3 --out r.csv"
-    ],
     "plan": ["plan adult.csv --sensitive income --key age,sex --bins age=20 --yes"],
     "infeasible": [
         f"release {INCOME} --criterion LeakageCap=0.001 --criterion KeepProbability=0.99 {LAW}"

@@ -25,10 +25,10 @@ HEADINGS = {  # of the help: which options stand under each
     "Groups of values": ("bins", "group", "hierarchy", "level", "top", "cells"),
     "What is asked": ("budget", "criterion", "distortion", "suppress", "leakage", "prior",
                       "encoder", "ensure", "noise", "units", "time_limit"),
-    "What is measured": ("method", "masked", "fraction", "ordered", "unordered", "bootstrap"),
+    "What is measured": ("fraction", "ordered", "unordered", "bootstrap"),
     "How the table is drawn": ("seed", "row_id", "draw", "shuffle", "after", "after_channel"),
     "Other columns": ("drop", "keep_columns", "untouched", "attack"),
-    "Files": ("out", "certificate", "channel", "problem_out", "report", "picture", "force"),
+    "Files": ("out", "certificate", "channel", "problem_out", "report", "force"),
     "How a table is read": ("delimiter", "decimal", "encoding", "comment", "sheet", "na"),
 }  # fmt: skip
 
@@ -379,14 +379,6 @@ def leakage_of(text: str, option: str) -> dict[str, Any]:
     kind, number = type(measure_of(text, option)), text.partition(":")[2]
     needed = [n for n, p in inspect.signature(kind).parameters.items() if p.default is p.empty]
     return {"kind": kind.__name__, **({needed[0]: float(number)} if needed else {})}
-
-
-def name_and_value(text: str, option: str, example: str) -> tuple[str, str]:
-    """Split NAME=VALUE at the first sign."""
-    name, sign, value = text.partition("=")
-    if not (name and sign and value):
-        raise InputError(option, f"{text!r}", f"write it like {example}", value=text)
-    return name, value
 
 
 def number_of(
