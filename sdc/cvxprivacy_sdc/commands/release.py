@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -224,9 +224,8 @@ def release(table: str, **options: Any) -> None:
 @shared.drawn
 @shared.reads_tables
 def apply(
-    channel: str, table: str, out: str, reading: dict[str, Any], seed: int,
-    row_id: str | None, draw: str, shuffle: bool, criterion: list[tuple[str, dict[str, Any]]],
-    units: str, drop: Sequence[str], keep_columns: Sequence[str],
+    channel: str, table: str, out: str, reading: dict[str, Any], seed: int, row_id: str | None,
+    **options: Any,
 ) -> None:  # fmt: skip
     """Send TABLE through a CHANNEL that `release --channel` kept: next month's table.
 
@@ -243,13 +242,14 @@ def apply(
     from cvxprivacy_sdc.formats.shuffle import release_shuffled
     from cvxprivacy_sdc.formats.table_files import open_table
 
+    shuffle, draw, criterion = (options[name] for name in ("shuffle", "draw", "criterion"))
     refuse_unwritable({"out": out}, table, channel, shuffled=shuffle)
     output_format(table, out)
     kept = loaded_channel(channel)
     assert kept.schema is not None
     opened = note_reading(open_table(table, reading, recorded=kept.schema.reading, out=out))
     row_id = row_id and column_of(row_id, opened.header, "--row-id")
-    leave_out_again(opened, kept.schema, drop, keep_columns, row_id)
+    leave_out_again(opened, kept.schema, options["drop"], options["keep_columns"], row_id)
     opened.refuse_unwritable()
     used = [name for group in kept.schema.input_columns(kept.encoder) for name in group]
     counted = draw == "balanced" or kept.schema.missing == "drop"  # records, as they were at first
@@ -262,7 +262,7 @@ def apply(
     if criterion:
         from cvxprivacy_sdc.commands.ensuring import DECIDED, mended
 
-        kept, facts, lines = mended(kept, opened, criterion, seed, row_id, draw, units)
+        kept, facts, lines = mended(kept, opened, criterion, seed, row_id, draw, options["units"])
         unchecked = [DECIDED]
     schema = kept.schema
     assert schema is not None

@@ -163,18 +163,16 @@ def full_domain(
     if limit and distortion is not None:
         problem = "beside a distortion, which does not say what a suppressed record costs"
         raise InputError("suppress", problem, "leave one of them out, or use keep=", value=suppress)
-    columns = _columns(source, hierarchies)
+    measure = fitted_to(source, distortion)
+    lattice = _Lattice(
+        source, hierarchies, grouped, overall, limit, keep if measure is None else measure, units
+    )
     if keep == "W" and distortion is None and len(source.w) == 1:
         problem = "'W', of which there is one value, so that no levels tell more than others"
         remedy = "keep 'X', or the least 'loss' or another cost"
         raise InputError("keep", problem, remedy, value=keep)
-    measure = fitted_to(source, distortion)
-    lattice = _Lattice(
-        source, columns, hierarchies, grouped, overall, limit, keep if measure is None else measure,
-        units,
-    )  # fmt: skip
     minimal, best, score = lattice.best()
-    groups, lost = _released(columns, hierarchies, lattice.suppressing(best))
+    groups, lost = _released(lattice.columns, hierarchies, lattice.suppressing(best))
     loss = None
     if measure is not None:
         groups, loss = represented(source, measure, groups)
@@ -201,19 +199,20 @@ class _Lattice:
     """
 
     def __init__(
-        self, source: DiscreteSource, columns: Mapping[str, Sequence[Any]],
-        hierarchies: Mapping[str, Hierarchy], grouped: Sequence[Criterion],
-        overall: Sequence[Criterion], limit: Fraction, objective: Distortion | str, units: str,
+        self, source: DiscreteSource, hierarchies: Mapping[str, Hierarchy],
+        grouped: Sequence[Criterion], overall: Sequence[Criterion], limit: Fraction,
+        objective: Distortion | str, units: str,
     ) -> None:  # fmt: skip
         self.source, self.grouped, self.overall, self.units = source, grouped, overall, units
-        self.objective, self.names = objective, list(hierarchies)
+        self.objective, self.columns = objective, _columns(source, hierarchies)
+        self.names = list(hierarchies)
         self.heights = [len(hierarchy.levels) for hierarchy in hierarchies.values()]
         if math.prod(self.heights) > MOST_NODES:
             problem = f"{math.prod(self.heights):,} combinations of levels"
             remedy = f"{MOST_NODES:,} are allowed: use fewer levels"
             raise InputError("hierarchies", problem, remedy)
-        self.finest, self.counts = dict.fromkeys(columns, 0), counted(source, source.joint)
-        self.recodings = _recodings(columns, hierarchies, self.counts.sum(axis=0))
+        self.counts = counted(source, source.joint)
+        self.recodings = _recodings(self.columns, hierarchies, self.counts.sum(axis=0))
         integral = grouped_table(source, self.counts, units).integral
         slack = 0 if integral else rational(SLACK)  # of weights
         self.limit, self.most = limit, (limit + slack) * rational(float(self.counts.sum()))
@@ -249,7 +248,7 @@ class _Lattice:
     def _recoded(self, node: Node) -> RecodedTable:
         """Return the table at a node with nothing suppressed."""
         self.evaluated.add(node)
-        levels = self.finest | dict(zip(self.names, node, strict=True))
+        levels = dict.fromkeys(self.columns, 0) | dict(zip(self.names, node, strict=True))
         at = self.recodings.groups(levels)
         joint = np.array([np.bincount(at, row) for row in self.counts])
         return RecodedTable(levels, at, joint, np.ones(joint.shape[1], bool))
