@@ -425,8 +425,10 @@ COMMANDS = {
     "json": [f"release {MARITAL} --budget 0.1 --json {ALONE}"],
     "dossier": [f"release {INCOME} --budget 0.1 --report p.json"],
     "encoder wx": [f"release {INCOME} --budget 0.1 --encoder wx {ALONE}"],
-    "at most": [f"release {INCOME} --at-most 0.02 {ALONE}"],
-    "at most guesses": [f"release {INCOME} --at-most 0.8:guessing-probability {ALONE}"],
+    "at most": [f"release {INCOME} --criterion LeakageCap=0.02 {ALONE}"],
+    "at most guesses": [
+        f"release {INCOME} --criterion LeakageCap=0.8:guessing-probability {ALONE}"
+    ],
     "table": [f"release {INCOME} --criterion TCloseness=0.1 --criterion KAnonymity=10 {ALONE}"],
     "table wx": [f"release {INCOME} --criterion KAnonymity=15 --encoder wx {ALONE}"],
     "table drawn": [
@@ -446,14 +448,12 @@ COMMANDS = {
     "chi": [f"release {INCOME} --budget 0.1 --leakage chi-squared {ALONE}"],
     "hockey": [f"release {INCOME} --budget 0.1 --leakage hockey-stick:1.5 {ALONE}"],
     "nats": [f"release {INCOME} --budget 0.1 --units nats {ALONE}"],
-    "high": [f"release {INCOME} --budget 0.1 --accuracy high {ALONE}"],
     "any prior": [f"release {INCOME} --budget 0.2 --prior any {ALONE}"],
-    "any prior, capped": [f"release {INCOME} --at-most 0.05 --prior any {LAW}"],
+    "any prior, capped": [f"release {INCOME} --criterion CapacityCap=0.05 {LAW}"],
     "suppress": [f"release {INCOME} --budget 0.1 --suppress 0.3 {ALONE}"],
     "suppress age": [f"release {INCOME} --budget 0.1 --suppress age=0.3 {ALONE}"],
     "shuffle": [f"release {INCOME} --budget 0.1 --shuffle {ALONE}"],
     "balanced": [f"release {INCOME} --budget 0.1 --draw balanced {ALONE}"],
-    "holdout": [f"release {INCOME} --budget 0.1 --holdout 0.5 {ALONE}"],
     "drop": [f"release {INCOME} --budget 0.1 --drop fnlwgt,race"],
     "keep columns": [f"release {INCOME} --budget 0.1 --keep-columns race,workclass"],
     "weights": [f"release {INCOME} --budget 0.1 --weights fnlwgt {ALONE}"],
@@ -481,7 +481,7 @@ COMMANDS = {
     ],
     "apply": [FIRST, "apply c.json later.csv --row-id id --seed 7 --out s.csv"],
     "apply, ensured": [
-        FIRST, "apply c.json later.csv --row-id id --seed 7 --out s.csv --ensure table "
+        FIRST, "apply c.json later.csv --row-id id --seed 7 --out s.csv "
         "--criterion KAnonymity=60",
     ],
     "after": [
@@ -489,15 +489,13 @@ COMMANDS = {
         f"--after-channel c.json --out s.csv {ALONE}",
     ],
     "audit": [
-        FIRST, "audit id.csv r.csv --sensitive income --key age,sex --bins age=20 --seed 1 "
+        FIRST, "audit id.csv r.csv --sensitive income --key age,sex --bins age=20 "
         "--criterion TCloseness=0.3",
     ],
-    "compare": [
-        "compare adult.csv --sensitive income --key age,hours-per-week --method mdav=3,10 "
-        "--method noise=0.3 --out r.csv"
-    ],
     "plan": ["plan adult.csv --sensitive income --key age,sex --bins age=20 --yes"],
-    "infeasible": [f"release {INCOME} --at-most 0.001 --criterion KeepProbability=0.99 {LAW}"],
+    "infeasible": [
+        f"release {INCOME} --criterion LeakageCap=0.001 --criterion KeepProbability=0.99 {LAW}"
+    ],
     "misspelt": ["release adult.csv --sensitive incom --key age --budget 0.1 --out r.csv"],
     "text": [f"release t.csv {WARD} --out r.csv"],
     "text with semicolons": [f"release comma.csv {WARD} --decimal , --out r.csv {ALONE}"],

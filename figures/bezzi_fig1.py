@@ -26,7 +26,7 @@ import pandas as pd
 from matplotlib.colors import ListedColormap
 
 import cvxprivacy as cpv
-import cvxprivacy_sdc as sdc
+import cvxprivacy_sdc as sdc  # pip install cvxprivacy-sdc
 from cvxprivacy import information, one_symbol, style
 from cvxprivacy.study import claim, run
 

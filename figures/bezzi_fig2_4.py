@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 
 import cvxprivacy as cpv
-import cvxprivacy_sdc as sdc
+import cvxprivacy_sdc as sdc  # pip install cvxprivacy-sdc
 from cvxprivacy import information, one_symbol, style
 from cvxprivacy.study import claim, run
 

@@ -26,7 +26,7 @@ from scipy.special import erf
 import cvxprivacy as cpv
 from cvxprivacy import style
 from cvxprivacy.study import claim, run
-from cvxprivacy_sdc import loss, masking
+from cvxprivacy_sdc import loss, masking  # pip install cvxprivacy-sdc
 
 PARTS = ["PIL(Q)", "PIL(mean)", "PIL(var)", "PIL(cov)", "PIL(r)"]
 PAPER = pd.DataFrame.from_dict({  # Table 3, as printed

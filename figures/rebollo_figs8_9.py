@@ -23,15 +23,15 @@ from scipy.stats import norm
 import cvxprivacy as cpv
 from cvxprivacy import style
 from cvxprivacy.study import claim, run
-from cvxprivacy_sdc.partitions import hansen_mukherjee, mdav, means, mu_approx
+from cvxprivacy_sdc import partitions  # pip install cvxprivacy-sdc
 from cvxprivacy_sdc.risk import estimated_leakage
 
 RHO, STEP, PLACES = 0.95, 0.15, (0.05, 0.15, 0.3, 0.5, 0.7, 0.9)  # D of the optimal releases
 SHARES = (0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.26, 0.3, 0.34, 0.38, 0.5)  # k/n
 METHODS = {  # how to group, colour and marker, place of the label
-    "MDAV": (mdav, style.MASKINGS["MDAV"], (0.23, 0.061)),
-    "μ-Approx": (mu_approx, style.MASKINGS["μ-Approx"], (0.13, 0.081)),
-    "least error": (hansen_mukherjee, (style.PURPLE, "+"), (0.23, 0.0555)),
+    "MDAV": (partitions.mdav, style.MASKINGS["MDAV"], (0.23, 0.061)),
+    "μ-Approx": (partitions.mu_approx, style.MASKINGS["μ-Approx"], (0.13, 0.081)),
+    "least error": (partitions.hansen_mukherjee, (style.PURPLE, "+"), (0.23, 0.0555)),
 }
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(200)  # of W
 
@@ -67,7 +67,7 @@ def study(*, quick: bool = False, seed: int = 20100822):
     for share in SHARES[1::3] if quick else SHARES:
         for method, (partition, *_) in METHODS.items():
             labels = partition(x, round(share * records))
-            released = means(x[:, None], labels)[:, 0]
+            released = partitions.means(x[:, None], labels)[:, 0]
             guess = estimated_leakage(w, released, step=STEP, units="nats")
             seen = (((x - released) ** 2).mean() / x.var(), guess.value, guess.standard_error)
             rows.append((share, method, labels.max() + 1, *of_sample(x, labels), *seen))

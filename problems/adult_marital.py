@@ -28,7 +28,7 @@ import numpy as np
 import pandas as pd
 
 import cvxprivacy as cpv
-import cvxprivacy_sdc as sdc
+import cvxprivacy_sdc as sdc  # pip install cvxprivacy-sdc
 from cvxprivacy import one_symbol, style
 from cvxprivacy.study import claim, run
 

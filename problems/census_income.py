@@ -32,7 +32,7 @@ from scipy.optimize import brentq
 import cvxprivacy as cpv
 from cvxprivacy import style
 from cvxprivacy.study import claim, run
-from cvxprivacy_sdc.risk import estimated_leakage
+from cvxprivacy_sdc.risk import estimated_leakage  # pip install cvxprivacy-sdc
 
 SENSITIVE = ["TAXINC", "WSALVAL"]
 KEYS = {"AGI": "adjusted gross\nincome", "EMCONTRB": "employer's health\ncontribution",

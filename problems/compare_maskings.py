@@ -25,7 +25,7 @@ variance; and that the usual picture of linked records against information loss 
 import numpy as np
 
 import cvxprivacy as cpv
-import cvxprivacy_sdc as sdc
+import cvxprivacy_sdc as sdc  # pip install cvxprivacy-sdc
 from cvxprivacy import style
 from cvxprivacy.study import claim, run
 from cvxprivacy_sdc.masking import (

@@ -26,7 +26,7 @@ from scipy.optimize import brentq
 from scipy.special import rel_entr
 
 import cvxprivacy as cpv
-import cvxprivacy_sdc as sdc
+import cvxprivacy_sdc as sdc  # pip install cvxprivacy-sdc
 from cvxprivacy import one_symbol, style
 from cvxprivacy.study import claim, run
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -62,11 +62,7 @@ def agreement(document: Mapping[str, Any]) -> str:
     return text
 
 
-def recount(
-    document: Mapping[str, Any],
-    frame: Any,
-    part: Callable[[DiscreteSource], DiscreteSource] | None = None,
-) -> list[str]:
+def recount(document: Mapping[str, Any], frame: Any) -> list[str]:
     """Return how a table differs from the one that a proof was made for; empty if it does not.
 
     The table is counted with the recorded columns, bins, letters and treatment of missing
@@ -79,8 +75,6 @@ def recount(
         A proof, as :meth:`~cvxprivacy.typing.Certificate.document` returns it.
     frame : frame of any kind
         The table, as :meth:`cvxprivacy.DiscreteSource.from_table` takes it.
-    part : callable, optional
-        Returns the records that the proof is of, among all: the same part as then.
 
     Returns
     -------
@@ -115,7 +109,6 @@ def recount(
     try:
         levels = [[read(label) for label in axis] for axis in table["letters"]]
         source = DiscreteSource.from_schema(frame, schema, levels)
-        source = source if part is None else part(source)
         return list(_differences(source, table, document["program"]))
     except InputError as error:
         return [str(error)]

@@ -17,7 +17,6 @@ import click
 
 from cvxprivacy_sdc.commands.attack import attack
 from cvxprivacy_sdc.commands.audit import audit
-from cvxprivacy_sdc.commands.compare import compare
 from cvxprivacy_sdc.commands.plan import plan
 from cvxprivacy_sdc.commands.release import apply, release
 from cvxprivacy_sdc.commands.solve import certify, solve
@@ -42,5 +41,5 @@ def main() -> None:
             signal.signal(number, lambda received, _: sys.exit(128 + received))
 
 
-for command in (plan, release, apply, attack, audit, compare, verify, solve, certify):
+for command in (plan, release, apply, attack, audit, verify, solve, certify):
     main.add_command(command)

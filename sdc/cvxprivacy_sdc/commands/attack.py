@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -18,16 +18,10 @@ from cvxprivacy_sdc.statements.columns import (
 from cvxprivacy_sdc.statements.exits import note_reading, say
 from cvxprivacy_sdc.statements.outputs import progress
 
-if TYPE_CHECKING:
-    from cvxprivacy.release.channel import Channel
-    from cvxprivacy.tables.schema import TableSchema
-    from cvxprivacy_sdc.copied.joint_disclosure import JointDisclosure
-    from cvxprivacy_sdc.copied.untouched import Leak
-
-__all__ = ["attack", "copied_disclosure"]
+__all__ = ["attack"]
 
 
-@click.command()
+@click.command(cls=shared.Grouped)
 @click.argument("table", type=click.Path())
 @shared.columns("--sensitive", "Confidential column W, or several.")
 @shared.columns("--key", "Columns X that a release perturbs.")
@@ -53,6 +47,7 @@ def attack(
     each protected column by boosted trees, learnt from half of up to 20,000 records and tried on
     the other half; counts the records that are unique; and proposes columns to leave out.
     """
+    from cvxprivacy_sdc.copied.joint_disclosure import copied_disclosure
     from cvxprivacy_sdc.dossier.report import joint_lines
     from cvxprivacy_sdc.formats.table_files import open_table
     from cvxprivacy_sdc.statements.statement import counting_of, role_columns, source_of
@@ -86,7 +81,9 @@ def attack(
         names = [name for name in opened.header if name in used or name not in opened.dropped]
         frame = opened.frame(names, binned=schema.bins)
     assert schema is not None
-    _, together = copied_disclosure(frame, schema, opened.dropped, channel=kept, together=True)
+    _, together = copied_disclosure(
+        frame, schema, opened.dropped, progress, channel=kept, together=True
+    )
     assert together is not None
     document = {
         "table": table, "channel": channel, "sensitive": list(schema.sensitive),
@@ -94,24 +91,3 @@ def attack(
     }  # fmt: skip
     lines = joint_lines(document) + [f"note: {line}" for line in together.advice()]
     say(document, "\n".join([f"{table}: {together.records:,} records", *lines]))
-
-
-def copied_disclosure(
-    frame: Any, schema: TableSchema, dropped: Sequence[str], *, units: str = "bits",
-    channel: Channel | None = None, together: bool = False,
-) -> tuple[list[Leak], JointDisclosure | None]:  # fmt: skip
-    """Return what each copied column of the original reveals, and what they do ``together``."""
-    from cvxprivacy_sdc.copied.sample import Sample
-    from cvxprivacy_sdc.copied.untouched import surveyed
-
-    sample = Sample.of(frame, schema)
-    copied = [sample.column(name) for name in sample.copied if name not in dropped]
-    with progress(len(copied), "other columns") as counted:
-        leaks = surveyed(sample, copied, units=units, progress=counted)
-    if not together:
-        return leaks, None
-    from cvxprivacy_sdc.copied.joint_disclosure import JointDisclosure
-
-    with progress(1 + len(schema.key), "other columns, together") as judged:
-        how: dict[str, Any] = {"hidden": dropped, "progress": judged}
-        return leaks, JointDisclosure.of(sample, copied, leaks, channel, **how)

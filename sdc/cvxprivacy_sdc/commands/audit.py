@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["audit"]
 
 
-@click.command()
+@click.command(cls=shared.Grouped)
 @click.argument("original", type=click.Path())
 @click.argument("released", required=False, type=click.Path())
 @shared.sensitive
@@ -74,11 +74,6 @@ __all__ = ["audit"]
     "given, low,mid,high.  By default numbers and bins are in order.",
 )
 @click.option("--unordered", is_flag=True, help="The values of W are in no order.")
-@shared.choice(
-    "--reference",
-    ["released", "original"],
-    "The table whose share of each W the letters are compared with.",
-)
 @click.option(
     "--bootstrap",
     type=click.IntRange(min=0),
@@ -93,7 +88,6 @@ __all__ = ["audit"]
     "regression are worth before and after, as they are and corrected, beside PRAM of as many "
     "changes.  The counts of --json are of the original: keep them in the office.",
 )
-@shared.seed("Of the bootstrap.")
 @shared.units
 @shared.report
 @shared.as_json(", without the single letters")
@@ -218,12 +212,8 @@ def _refuse_other_case(name: str, table: Any) -> None:
 
 def _settings(options: Mapping[str, Any], header: Sequence[str]) -> dict[str, Any]:
     """Return the arguments of the audit: the options, with columns that the table has."""
-    from cvxprivacy.release.draws import Draws
-
-    same = ("leakage", "missing", "weights", "reference", "bootstrap", "units")
-    settings = {name: options[name] for name in same}
-    if options["seed"] is not None:  # it may be that of a release, and the intervals are published
-        settings["seed"] = Draws(options["seed"]).generator("bootstrap")
+    same = ("leakage", "missing", "weights", "bootstrap", "units")
+    settings = {name: options[name] for name in same} | {"seed": 0}
     for role in ("sensitive", "key"):
         settings[role] = columns_of(options[role], header, f"--{role}")
     if settings["weights"] is not None:

@@ -1,4 +1,4 @@
-"""``apply --ensure table``: next month's table, judged and its groups merged."""
+"""``apply --criterion``: next month's table, judged and its groups merged."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def mended(
     assert schema is not None
     if schema.side:
         problem = f"it draws with {cells(schema.side)}, which no criterion of a table is about"
-        raise InputError("--ensure", problem, "leave it out")
+        raise InputError("--criterion", problem, "leave it out")
     if not schema.sensitive:
         problem = "the channel does not know which column is confidential"
-        raise InputError("--ensure", problem, "pass one that `release --channel` kept")
-    refuse_unknown("--ensure: the confidential column", schema.sensitive, opened.header)
+        raise InputError("--criterion", problem, "pass one that `release --channel` kept")
+    refuse_unknown("--criterion: the confidential column", schema.sensitive, opened.header)
     weights = [] if schema.weights is None else [schema.weights]
     names = [*schema.columns, *weights, *([] if row_id is None else [row_id])]
     names = list(dict.fromkeys(names))

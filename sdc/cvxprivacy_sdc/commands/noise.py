@@ -17,7 +17,7 @@ from cvxprivacy.formulations.quadratic_gaussian import QuadraticGaussian
 from cvxprivacy.model.gaussian import GaussianSource
 from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.validation import number
-from cvxprivacy_sdc.commands.attack import copied_disclosure
+from cvxprivacy_sdc.copied.joint_disclosure import copied_disclosure
 from cvxprivacy_sdc.copied.order import OrderTest
 from cvxprivacy_sdc.copied.untouched import undoing
 from cvxprivacy_sdc.dossier import report_outputs, report_targets
@@ -47,7 +47,7 @@ __all__ = ["release_noise"]
 _REFUSED = (
     *("bins", "group", "hierarchy", "level", "top", "cells", "distortion", "criterion", "leakage"),
     *("weights", "missing", "encoder", "channel", "problem_out", "row_id", "draw"),
-    *("untouched", "attack", "at_most", "ensure", "suppress", "holdout"),
+    *("untouched", "attack", "ensure", "suppress"),
 )
 LITTLE = 0.01  # share of a variance that hides little
 _CAVEATS = (
@@ -90,14 +90,12 @@ def release_noise(table: str, options: Mapping[str, Any]) -> NoReturn:
     source = GaussianSource.from_table(
         frame, sensitive=columns["sensitive"], key=key, standardize=True
     )
-    leaks, _ = copied_disclosure(every, schema, opened.dropped)
+    leaks, _ = copied_disclosure(every, schema, opened.dropped, progress)
     undone = undoing(leaks, key)
     order = OrderTest.of(every, schema, dropped=opened.dropped, shuffled=options["shuffle"])
     problem = QuadraticGaussian(source, budget=share * len(key), units=options["units"])
     with steps() as on_step:
-        solution = problem.solve(
-            accuracy=options["accuracy"], time_limit=options["time_limit"], progress=on_step
-        )
+        solution = problem.solve(time_limit=options["time_limit"], progress=on_step)
     errors = _errors(solution, source, key)
     units = [error["unit"] for error in errors.values()]
     rounded: dict[str, list[float]] = {}

@@ -13,7 +13,7 @@ from cvxprivacy_sdc.statements.exits import say, wants_json
 __all__ = ["plan"]
 
 
-@click.command()
+@click.command(cls=shared.Grouped)
 @click.argument("table", type=click.Path())
 @click.option(
     "--sensitive", multiple=True, metavar="COLUMN[,…]", help="1. Which column is confidential?"

@@ -17,9 +17,9 @@ from cvxprivacy.files import relative
 from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.text import aligned, plain, upwards
 from cvxprivacy_sdc.commands import proposals
-from cvxprivacy_sdc.commands.attack import copied_disclosure
 from cvxprivacy_sdc.commands.proposals import NONE, Row
 from cvxprivacy_sdc.commands.release import release
+from cvxprivacy_sdc.copied.joint_disclosure import copied_disclosure
 from cvxprivacy_sdc.copied.order import OrderTest
 from cvxprivacy_sdc.copied.untouched import advised, undoing, untouched
 from cvxprivacy_sdc.dossier.report import relaxed
@@ -326,7 +326,7 @@ class Planning:
         """Show what the other columns tell, and settle what leaves the house."""
         schema = self.source.schema
         assert schema is not None
-        leaks, _ = copied_disclosure(self.frame, schema, self.dropped)
+        leaks, _ = copied_disclosure(self.frame, schema, self.dropped, progress)
         about = ", ".join(schema.sensitive)
         advice = [entry["words"] for entry in undoing(leaks, schema.key)]
         advice += advised([leak for leak in leaks if leak.about == about], self.row.upper)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -42,7 +42,7 @@ MERGED = (
 )
 
 
-class Catalogued(click.Command):
+class Catalogued(shared.Grouped):
     """A command whose help ends with everything that its options may ask for."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -92,12 +92,6 @@ class Catalogued(click.Command):
     help="Greatest expected distortion E d.  Without it, the least distortion under the criteria "
     "is found.",
 )
-@click.option(
-    "--at-most",
-    metavar="NUMBER[:MEASURE]",
-    help="In place of a budget: the least distortion with so much leakage at most, 0.05 (in "
-    "bits) or 0.6:guessing-probability.",
-)
 @shared.criterion(
     "NAME[=NUMBER[:MEASURE]]",
     "What the release must satisfy, several times if you like; listed below.",
@@ -110,8 +104,8 @@ class Catalogued(click.Command):
 @shared.choice(
     "--prior",
     ["source", "any"],
-    "What an intruder believes of W: the table's own shares, or anything.  Of any, --budget finds "
-    "the least capacity, and --at-most bounds it.",
+    "What an intruder believes of W: the table's own shares, or anything, of which --budget finds "
+    "the least capacity.",
 )
 @click.option(
     "--ensure",
@@ -134,7 +128,6 @@ class Catalogued(click.Command):
 @shared.missing("left out of the released table too")
 @shared.choice("--encoder", ["x", "wx"], "What the randomisation sees: X, or W and X.")
 @shared.units
-@shared.choice("--accuracy", ["default", "high"])
 @click.option(
     "--time-limit",
     type=float,
@@ -168,14 +161,6 @@ class Catalogued(click.Command):
     "--attack",
     is_flag=True,
     help="Guess from all of them together, too, as `cvxprivacy attack` does, which takes longer.",
-)
-@click.option(
-    "--holdout",
-    type=float,
-    metavar="SHARE",
-    help="Design the channel on a random part of the records without this share, 0.5 for a "
-    "half, and bound what it tells in the population by the records held out.  All are "
-    "released, through this channel.",
 )
 @click.option(
     "--after",
@@ -219,17 +204,16 @@ def release(table: str, **options: Any) -> None:
     sys.exit(code)
 
 
-@click.command()
+@click.command(cls=shared.Grouped)
 @click.argument("channel", type=click.Path())
 @click.argument("table", type=click.Path())
 @shared.file("--out", "The released table.", required=True)
-@click.option(
-    "--ensure",
-    type=click.Choice(["table"]),
-    help="Let this table keep each --criterion: its groups are merged so that the fewest records "
-    "change, and if no merging helps the exit code is 3.  It needs the confidential column.",
+@shared.criterion(
+    "NAME[=NUMBER[:MEASURE]]",
+    "What the table must satisfy, as of `release`: its groups are merged so that the fewest "
+    "records change, and if no merging helps the exit code is 3.  It needs the confidential "
+    "column.",
 )
-@shared.criterion("NAME[=NUMBER[:MEASURE]]", "What the table must satisfy, as of `release`.")
 @shared.leaves_out(
     "Columns that are not in the released table, besides those that the first release left out; "
     "--keep-columns says anew which stay."
@@ -240,10 +224,8 @@ def release(table: str, **options: Any) -> None:
 @shared.drawn
 @shared.reads_tables
 def apply(
-    channel: str, table: str, out: str, reading: dict[str, Any], seed: int,
-    row_id: str | None, draw: str, shuffle: bool, ensure: str | None,
-    criterion: list[tuple[str, dict[str, Any]]], units: str, drop: Sequence[str],
-    keep_columns: Sequence[str],
+    channel: str, table: str, out: str, reading: dict[str, Any], seed: int, row_id: str | None,
+    **options: Any,
 ) -> None:  # fmt: skip
     """Send TABLE through a CHANNEL that `release --channel` kept: next month's table.
 
@@ -260,16 +242,14 @@ def apply(
     from cvxprivacy_sdc.formats.shuffle import release_shuffled
     from cvxprivacy_sdc.formats.table_files import open_table
 
+    shuffle, draw, criterion = (options[name] for name in ("shuffle", "draw", "criterion"))
     refuse_unwritable({"out": out}, table, channel, shuffled=shuffle)
     output_format(table, out)
-    if bool(ensure) != bool(criterion):
-        remedy = "pass --ensure table and each --criterion together"
-        raise InputError("--ensure", "a table is judged by what is asked of it", remedy)
     kept = loaded_channel(channel)
     assert kept.schema is not None
     opened = note_reading(open_table(table, reading, recorded=kept.schema.reading, out=out))
     row_id = row_id and column_of(row_id, opened.header, "--row-id")
-    leave_out_again(opened, kept.schema, drop, keep_columns, row_id)
+    leave_out_again(opened, kept.schema, options["drop"], options["keep_columns"], row_id)
     opened.refuse_unwritable()
     used = [name for group in kept.schema.input_columns(kept.encoder) for name in group]
     counted = draw == "balanced" or kept.schema.missing == "drop"  # records, as they were at first
@@ -279,10 +259,10 @@ def apply(
     unchecked = [] if kept.drawn_jointly else [UNCHECKED]  # it releases the table that was counted
     facts: dict[str, Any] = {}
     lines: list[str] = []
-    if ensure:
+    if criterion:
         from cvxprivacy_sdc.commands.ensuring import DECIDED, mended
 
-        kept, facts, lines = mended(kept, opened, criterion, seed, row_id, draw, units)
+        kept, facts, lines = mended(kept, opened, criterion, seed, row_id, draw, options["units"])
         unchecked = [DECIDED]
     schema = kept.schema
     assert schema is not None

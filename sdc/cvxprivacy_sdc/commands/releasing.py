@@ -17,21 +17,13 @@ import click
 
 from cvxprivacy.errors import InputError
 from cvxprivacy.model.information import nat
-from cvxprivacy.release.draws import Draws
 from cvxprivacy.tables.labels import written
-from cvxprivacy_sdc.commands.attack import copied_disclosure
 from cvxprivacy_sdc.commands.sequel import Earlier, Repeated, averaged, of_new_records
+from cvxprivacy_sdc.copied.joint_disclosure import copied_disclosure
 from cvxprivacy_sdc.copied.order import OrderTest
 from cvxprivacy_sdc.dossier import report_outputs, report_targets
 from cvxprivacy_sdc.dossier.provenance import Asked, Kept
-from cvxprivacy_sdc.dossier.report import (
-    MERGED_BEYOND,
-    relaxed,
-    report,
-    report_text,
-    with_checks,
-    with_copied,
-)
+from cvxprivacy_sdc.dossier.report import relaxed, report, report_text, with_checks, with_copied
 from cvxprivacy_sdc.formats.house import House
 from cvxprivacy_sdc.formats.shuffle import release_shuffled
 from cvxprivacy_sdc.formats.table_files import in_memory, open_table
@@ -70,16 +62,9 @@ if TYPE_CHECKING:
     from cvxprivacy_sdc.copied.untouched import Leak
     from cvxprivacy_sdc.releases.check import Check
     from cvxprivacy_sdc.releases.released_law import ReleasedLaw
-    from cvxprivacy_sdc.risk.population import Halves, PopulationRisk
 
-__all__ = ["halves_of", "release_table", "released_output"]
+__all__ = ["release_table", "released_output"]
 
-_WITHOUT_HOLDOUT = (
-    ("weights", "--weights, records are no independent draws of one law", "leave out either"),
-    ("encoder", "--encoder wx, the randomisation sees W", "use --encoder x, or hold nothing out"),
-    ("cells", "--cells, which looks at W of all records", "paste the options that --cells prints"),
-    ("problem_out", "--problem-out, which cannot say who is held out", "leave out either"),
-)
 _BALANCED = (
     "drawn together: every count is its expectation rounded up or down{}; who knows all other "
     "records of a group of like records, and what they became, knows what the last one became"
@@ -98,8 +83,6 @@ class Counted:
     schema: TableSchema
     recoding: dict[str, Any]
     order: OrderTest
-    split: dict[str, Any] | None  # what tells which records are held out
-    halves: Halves | None
     problem: ChannelProblem
     stated: str  # the problem file
     of_table: list[Criterion]  # those that no law satisfies
@@ -112,7 +95,6 @@ class Released:
 
     solution: Solution
     seconds: float
-    population: PopulationRisk | None
     repeated: Repeated | None
     drawn: DrawnTable | None
     drawing: Any  # the channel, or the sequel, that draws the table
@@ -151,7 +133,6 @@ def release_table(table: str, options: Mapping[str, Any]) -> tuple[dict[str, Any
         Output("problem-out", targets["problem-out"], lambda file: file.write(counted.stated)),
         *([] if repeated is None else repeated.outputs(targets, table, options["reading"])),
     ])  # fmt: skip
-    house.entries |= {} if counted.split is None else {"split": counted.split}
     if drawn is not None and drawn.merging is not None:
         house.entries["merged"] = [
             {"from": written(old, lenient=True), "to": written(new, lenient=True),
@@ -182,9 +163,8 @@ def release_table(table: str, options: Mapping[str, Any]) -> tuple[dict[str, Any
             )  # fmt: skip
 
     write_all([*kept.outputs, *report_outputs(reports, facts)], house)
-    lines = [report_text(document(), counted.source, solution)]
-    lines += [] if released.population is None else [str(released.population)]
-    text = "\n".join([*recoded_text(counted.recoding), *lines])
+    reported = report_text(document(), counted.source, solution)
+    text = "\n".join([*recoded_text(counted.recoding), reported])
     if repeated is not None:
         text = repeated.text(table, document()["sequel"], text)
     return document(), text, _code(options, released)
@@ -200,7 +180,6 @@ def _refuse(table: str, options: Mapping[str, Any], targets: Mapping[str, str | 
         if typed and targets["out"] is None:
             raise InputError(f"--{name}", "no table is drawn", "pass --out, the released table")
     refuse_unwritable(targets, table, *inputs, shuffled=options["shuffle"])
-    _refuse_with_holdout(options)
     if options["attack"] and not options["untouched"]:
         raise InputError("--attack", "with --no-untouched", "leave out either")
 
@@ -236,15 +215,10 @@ def count(table: str, options: Mapping[str, Any], house: House, earlier: Earlier
         frame, schema, dropped=opened.dropped, shuffled=options["shuffle"],
         unseen=() if options["untouched"] else copied_columns(opened, schema),
     )  # fmt: skip
-    split = None if options["holdout"] is None else _split(options["holdout"], seed)
-    halves = None if split is None else halves_of(source, split)
-    design = source if halves is None else halves.design
     with nullcontext() if earlier is None else earlier.named(schema, frame, str(row_id)):
-        problem = problem_of(data, design)
+        problem = problem_of(data, source)
     rules = of_table(data)
-    # of records held out the law alone: mending would look at them, too
-    asked_for = data["criteria"] and options["holdout"] is None
-    ensure = options["ensure"] or ("table" if asked_for else "law")
+    ensure = options["ensure"] or ("table" if data["criteria"] else "law")
     drawn = ensure == "law" and options["out"] is not None
     if rules and (drawn or options["after"]):
         remedy = "pass --ensure table without --after, or ask the law for RecordEntropy"
@@ -252,10 +226,10 @@ def count(table: str, options: Mapping[str, Any], house: House, earlier: Earlier
         raise InputError("--criterion", wrong, remedy)
     stated = ""
     if (path := options["problem_out"]) is not None:
-        stated = problem_text(path, data, table, reading, law_criteria(data, design))
+        stated = problem_text(path, data, table, reading, law_criteria(data, source))
     return Counted(
-        opened, row_id, data, frame, source, schema, recoding, order, split, halves, problem,
-        stated, rules, ensure,
+        opened, row_id, data, frame, source, schema, recoding, order, problem, stated,
+        rules, ensure,
     )  # fmt: skip
 
 
@@ -268,23 +242,21 @@ def _released(options: Mapping[str, Any], counted: Counted, earlier: Earlier | N
         tables = earlier.read(schema, frame, row_id)
         of_new = problem_of(apart, source)
     started = time.monotonic()
-    how = {name: options[name] for name in ("accuracy", "time_limit")}
+    limit = options["time_limit"]
     with too_many(source), steps() as on_step:
-        solution = solved_law(problem, ensure=counted.ensure, progress=on_step, **how)
+        solution = solved_law(problem, ensure=counted.ensure, time_limit=limit, progress=on_step)
     seconds = time.monotonic() - started
-    population = _measured_of(counted.halves, problem, solution, seed)
     repeated, drawn = None, None
     if earlier is not None:
         stated = earlier, tables, of_new, apart
-        repeated = Repeated.of(*stated, solution, frame, row_id, **how)
+        repeated = Repeated.of(*stated, solution, frame, row_id, time_limit=limit)
     elif options["out"] is not None:
         if options["draw"] == "balanced" or counted.ensure == "table":
             more = [name for name in (schema.weights, counted.row_id) if name is not None]
             frame = in_memory(frame, dict.fromkeys([*schema.columns, *more]))
-        limit = options["time_limit"]
         drawn = DrawnTable.of(
-            problem, solution, frame, seed=seed, row_id=counted.row_id, source=source,
-            ensure=counted.ensure, draw=options["draw"], of_table=counted.of_table,
+            problem, solution, frame, seed=seed, row_id=counted.row_id, ensure=counted.ensure,
+            draw=options["draw"], of_table=counted.of_table,
             time_limit=limit and max(limit - seconds, 0.0),
         )  # fmt: skip
     channel = solution.channel if drawn is None else drawn.channel
@@ -297,19 +269,18 @@ def _released(options: Mapping[str, Any], counted: Counted, earlier: Earlier | N
         law, drawing = repeated.law(problem), repeated.sequel
         of_all = averaged(repeated.sequel, repeated.matching)
     else:
-        law = law_of(problem, solution, source)
+        law = law_of(problem, solution)
     if drawn is None:  # of the law what relaxes the others
         checks = asked(problem, solution, law)
     leaks: list[Leak] = []
     together = None
     if options["untouched"]:
         leaks, together = copied_disclosure(
-            counted.frame, schema, counted.opened.dropped, units=options["units"], channel=of_all,
-            together=options["attack"],
+            counted.frame, schema, counted.opened.dropped, progress, units=options["units"],
+            channel=of_all, together=options["attack"],
         )  # fmt: skip
     return Released(
-        solution, seconds, population, repeated, drawn, drawing, channel, law, checks, leaks,
-        together,
+        solution, seconds, repeated, drawn, drawing, channel, law, checks, leaks, together,
     )  # fmt: skip
 
 
@@ -359,8 +330,7 @@ def _completed(
         *remarks_on_dropped(opened, counted.schema, counted.row_id),
         *notes(),
     ]
-    facts["notes"] = list(dict.fromkeys([*facts["notes"], *more]))
-    return _population_facts(facts, released.population)
+    return {**facts, "notes": list(dict.fromkeys([*facts["notes"], *more]))}
 
 
 def _code(options: Mapping[str, Any], released: Released) -> int:
@@ -375,73 +345,3 @@ def _code(options: Mapping[str, Any], released: Released) -> int:
     repeated, code = released.repeated, CODES[released.solution.status]
     apart = repeated is not None and repeated.matching.apart
     return code or (CODES[repeated.alone.status] if apart and repeated is not None else 0)
-
-
-# ---- records held out, which bound the population's risk ---------------------------------
-
-
-def _refuse_with_holdout(options: Mapping[str, Any]) -> None:
-    """Refuse what does not go together with ``--holdout``."""
-    share = options["holdout"]
-    if share is None:
-        return
-    if not 0 < share < 1:
-        remedy = "pass a share of the records, such as 0.5"
-        raise InputError("--holdout", f"{share:g}", remedy, value=share)
-    for name, problem, remedy in _WITHOUT_HOLDOUT:
-        if options[name] != ("x" if name == "encoder" else None):
-            raise InputError("--holdout", f"with {problem}", remedy)
-
-
-def _split(share: float, seed: int) -> dict[str, Any]:
-    """Return what tells which records are held out: a key that tells nothing of the seed."""
-    return {"share": share, "key": Draws(seed).derived("holdout").hex()}
-
-
-def halves_of(source: DiscreteSource, split: Mapping[str, Any]) -> Halves:
-    """Return the records in two parts, the same for the same key.
-
-    Which part a record is in is independent of its draw, though both are of the one seed.
-    """
-    from cvxprivacy_sdc.risk.population import halved
-
-    try:
-        share, seed = split["share"], int(split["key"], 16)
-    except (KeyError, TypeError, ValueError) as error:
-        remedy = "keep the house file as it was written"
-        raise InputError("split", f"no share and key ({error!r})", remedy) from None
-    try:
-        return halved(source, share=share, seed=seed)
-    except InputError as error:
-        if error.argument != "share":
-            raise
-        more: dict[str, Any] = {"where": error.where, "value": error.value}
-        raise InputError("--holdout", error.problem, error.remedy, **more) from None
-
-
-def _measured_of(
-    halves: Halves | None,
-    problem: ChannelProblem,
-    solution: Solution,
-    seed: int,
-) -> PopulationRisk | None:
-    """Return what the records held out say, if any are."""
-    if halves is None:
-        return None
-    from cvxprivacy_sdc.risk.population import measured
-
-    chance = Draws(seed).generator("holdout measured")  # its figures are published
-    return measured(halves, problem, solution, seed=chance)
-
-
-def _population_facts(document: dict[str, Any], risk: PopulationRisk | None) -> dict[str, Any]:
-    """Return a report with the population's risk."""
-    if risk is None:
-        return document
-    note = (
-        f"the optimum and the proof are of the {risk.records[0]:,} records that the channel was "
-        f"designed on; all {sum(risk.records):,} go through it, and the risk after is of all"
-    )
-    merged = [MERGED_BEYOND] if "merged" in document else []
-    notes = [*document["notes"], note, *merged]
-    return {**document, "population": risk.document(), "notes": notes}

@@ -46,7 +46,6 @@ NEW = "new records"
 MOST = 20  # values, and records of each, that an error lists
 _ALONE = ("certificate", "channel", "problem-out")  # of which new records have their own
 _WITHOUT = {
-    "holdout": "with --holdout: both proofs are of all records",
     "draw": "with --draw balanced: what all tell together is proved of independent draws",
     "ensure": "with --ensure table: what is merged after the draw is of no channel that was proved",
 }
@@ -155,7 +154,6 @@ class Repeated:
     alone: Solution  # of new records
     sequel: Sequel
     matching: Matching
-    fits: bool  # whether the earlier tables are such as their channels draw
 
     @classmethod
     def of(
@@ -169,9 +167,8 @@ class Repeated:
         assert alone.channel is not None
         channels = solution.channel, alone.channel
         sequel = Sequel(*channels, after=earlier.channels, released=tables, row_id=row_id)
-        counted = sequel.schema.counted_records(frame)
-        matching, fits = sequel.matching(counted), sequel.fits(counted)
-        return cls(earlier, data, problem.source, solution, alone, sequel, matching, fits)
+        matching = sequel.matching(sequel.schema.counted_records(frame))
+        return cls(earlier, data, problem.source, solution, alone, sequel, matching)
 
     def outputs(
         self, targets: Mapping[str, str | None], table: str, reading: Mapping[str, Any]
@@ -195,20 +192,21 @@ class Repeated:
         """Return the law that the first proof is of."""
         release, channel = problem.alphabet, self.solution.channel
         assert channel is not None
-        stated = (channel, self.source, release.d, release.units, self.source, None)
+        stated = (channel, self.source, release.d, release.units, True, None)
         return _LawOfAll(*stated, self.solution, release)
 
     def document(self, units: str) -> dict[str, Any]:
         """Return what all releases reveal, and of which records that is proved."""
         names = [Path(path).name for path in self.earlier.tables]
-        ends = ("status", "lower", "upper")
+        ends, matching = ("status", "lower", "upper"), asdict(self.matching)
+        del matching["fits"]  # the statements say it
         return {
             "after": names,
             "units": units,
-            **asdict(self.matching),
+            **matching,
             "told": _leaked(self.sequel, self.source, units),
             "new_records": {name: getattr(self.alone, name) for name in ends},
-            "statements": _statements(self.matching, names, self.earlier.bound, self.fits),
+            "statements": _statements(self.matching, names, self.earlier.bound),
         }
 
     def text(self, table: str, facts: Mapping[str, Any], text: str) -> str:
@@ -432,7 +430,7 @@ def _information(source: DiscreteSource, channel: Channel, **options: Any) -> tu
     return prover.terms["risk"]
 
 
-def _statements(matching: Matching, names: Sequence[str], bound: bool, fits: bool) -> list[str]:
+def _statements(matching: Matching, names: Sequence[str], bound: bool) -> list[str]:
     """Return of which records the proofs are, and of which they are not."""
     tables = cells(names)
     new = ", and, as a program of its own, of a record that is new" * bool(matching.apart)
@@ -457,7 +455,7 @@ def _statements(matching: Matching, names: Sequence[str], bound: bool, fits: boo
         )
     if len(names) > 1:
         lines.append(f"{tables} have to be drawn independently: by a seed of its own each")
-    if not fits:
+    if not matching.fits:
         lines.append(
             f"what is released in {tables} is not such as the channels draw of today's values: "
             "another channel, one seed for several tables, or many values that changed; find out "

@@ -28,7 +28,8 @@ __all__ = ["certify", "solve"]
 def solve(problem: str) -> None:
     """Solve the PROBLEM of a TOML file: any discrete formulation, with any criteria.
 
-    `python -m pydoc cvxprivacy_sdc.statements.problemfile` describes the file.
+    `python -m pydoc cvxprivacy_sdc.statements.problemfile` has an example of the file, and the
+    manual's page on files describes it.
     """
     _answer(problem, (), lambda file, on_step: file.solution(progress=on_step))
 

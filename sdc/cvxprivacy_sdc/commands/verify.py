@@ -155,7 +155,7 @@ def _result(
     lines = [] if problems else [reported(path, document), *files.lines]
     again = bool((document.get("table") or {}).get("earlier"))  # the problem ties it to both tables
     if not problems and table is not None and not (again and stated_problem is not None):
-        unlike = _recounted(document, table, reading, files.entries.get("split"))
+        unlike = _recounted(document, table, reading)
         problems = [f"{table}: {difference}" for difference in unlike]
         if not problems:
             from cvxprivacy.results.recount import agreement
@@ -189,24 +189,17 @@ def _from_below(document: dict[str, Any], problem: Any) -> bool:
     return getattr(problem, "cut", False) and "strategies" not in document
 
 
-def _recounted(
-    document: dict[str, Any], table: str, reading: dict[str, Any], split: Any
-) -> list[str]:
-    """Return how a file differs from the proof's table, however it is written.
-
-    Of a part of its records, where ``split`` tells which are held out.
-    """
+def _recounted(document: dict[str, Any], table: str, reading: dict[str, Any]) -> list[str]:
+    """Return how a file differs from the proof's table, however it is written."""
     from cvxprivacy.results.recount import recount, schema_of
-    from cvxprivacy_sdc.commands.releasing import halves_of
     from cvxprivacy_sdc.formats.table_files import copies
 
-    part = None if split is None else lambda source: halves_of(source, split).design
     schema = schema_of(document)
     names = [*schema.columns, *([schema.weights] if schema.weights else [])]
     first: list[str] = []
     for opened in copies(table, schema.reading, reading, names):
         try:
-            problems = recount(document, opened.frame(names, binned=schema.bins), part)
+            problems = recount(document, opened.frame(names, binned=schema.bins))
         except InputError as error:
             problems = [f"{error.problem}; {error.remedy}"]
         if not problems:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from typing import Any
@@ -17,12 +18,13 @@ from threadpoolctl import threadpool_limits
 from cvxprivacy.extras import nw
 from cvxprivacy.release.channel import Channel
 from cvxprivacy.tables.engines import as_narwhals, python_values
+from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.text import cells
 from cvxprivacy_sdc.copied.dependencies import Dependency, functions, sums
 from cvxprivacy_sdc.copied.sample import Codes, Column, Sample, codes_of, joint_codes
-from cvxprivacy_sdc.copied.untouched import Leak, first, target_codes
+from cvxprivacy_sdc.copied.untouched import Leak, first, surveyed, target_codes
 
-__all__ = ["Guess", "JointDisclosure", "Recovery"]
+__all__ = ["Guess", "JointDisclosure", "Recovery", "copied_disclosure"]
 
 GUESSED = 20_000  # records: half of them to learn from, half to be guessed
 CANDIDATES = 12  # columns that tell most by themselves, of which pairs are tried, and dropped
@@ -264,6 +266,31 @@ class JointDisclosure:
             "lines": self.lines(),
             "advice": self.advice(),
         }
+
+
+def copied_disclosure(
+    frame: Any,
+    schema: TableSchema,
+    dropped: Sequence[str],
+    progress: Callable[[int, str], AbstractContextManager[Callable[[int], object] | None]],
+    *,
+    units: str = "bits",
+    channel: Channel | None = None,
+    together: bool = False,
+) -> tuple[list[Leak], JointDisclosure | None]:
+    """Return what each copied column of the original reveals, and what they do ``together``.
+
+    ``progress(steps, what)`` is a context, which is given 1 after each step.
+    """
+    sample = Sample.of(frame, schema)
+    copied = [sample.column(name) for name in sample.copied if name not in dropped]
+    with progress(len(copied), "other columns") as counted:
+        leaks = surveyed(sample, copied, units=units, progress=counted)
+    if not together:
+        return leaks, None
+    with progress(1 + len(schema.key), "other columns, together") as judged:
+        how: dict[str, Any] = {"hidden": dropped, "progress": judged}
+        return leaks, JointDisclosure.of(sample, copied, leaks, channel, **how)
 
 
 def _released_key(sample: Sample, channel: Channel | None) -> dict[str, Sequence[Any]]:

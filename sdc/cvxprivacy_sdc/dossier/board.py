@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cvxprivacy.text import cells, plain, upwards
 from cvxprivacy_sdc.copied.untouched import first
 from cvxprivacy_sdc.dossier.provenance import Facts
-from cvxprivacy_sdc.dossier.report import CONSTANT, MERGED_BEYOND
+from cvxprivacy_sdc.dossier.report import CONSTANT
 from cvxprivacy_sdc.dossier.tables import FEWEST, Drawn, worst_group
 from cvxprivacy_sdc.dossier.words import rounded
 from cvxprivacy_sdc.releases.check import Check
@@ -175,10 +175,6 @@ def found_rows(document: Mapping[str, Any], solution: Solution, drawn: Drawn) ->
         )
     if "distortion" in solution.terms:
         rows[f"Expected distortion, on {law['name']}"] = f"{law['distortion']:.4g}"
-    if bound := document.get("population"):
-        words = f"at most {upwards(bound['upper'])} {units}, at {bound['level']:.0%}"
-        before_merging = ", of the channel before groups were merged" * ("merged" in document)
-        rows["In the population, proved"] = words + before_merging
     if drawn.audit is not None:
         rows["Greatest divergence of a group"] = worst_group(drawn.audit)
     if designed := document.get("designed"):
@@ -224,12 +220,10 @@ def cautions(
     """Return what the board should weigh before it signs."""
     asks_records = any(check.unit == "records" for check in checks)
     smallest = 0 if drawn.audit is None else round(drawn.audit.measures["k"].worst)
-    population: Any = document.get("population")
     dropped = document.get("columns_dropped", ())
     beside = [name for name in source.schema.sensitive if name not in dropped]
     informed = (document.get("informed") or {}).get("caution")
     within = f"{document['upper'] - document['lower']:.2g}"
-    most = population and f"{upwards(population['upper'])} {population['units']}"
     reasons: dict[str, Any] = {
         CONSTANT: drawn.audit is not None and len(drawn.audit.letters) == 1,
         "{}: edges of bands are values of single records, as was asked, and are published":
@@ -250,11 +244,7 @@ def cautions(
             document["status"] == "loose" and within,
         "the records are so few for their cells that much of the measured risk is bias":
             source.biased,
-        "the randomisation was designed on a part of the records: the optimum and its proof are of "
-        "that part; of the population it is proved that the released key tells at most {}":
-            most and f"{most}, at {population['level']:.0%}",
         "{}": _merged(document.get("merged")),
-        MERGED_BEYOND: population and "merged" in document,
     }  # fmt: skip
     return [
         *document["advice"],

@@ -75,7 +75,7 @@ def release_facts(
     data : mapping
         The problem as it was typed (:func:`cvxprivacy_sdc.statements.statement.problem_data`).
     source : DiscreteSource
-        Of the whole table, of which the problem's may be a part.
+        The table, counted.
     document : mapping
         What the command reports (:func:`cvxprivacy_sdc.dossier.report.report`).
     checks : sequence of Check
@@ -102,7 +102,6 @@ def release_facts(
     """
     refuse_other(solution.certificate, problem, "solution")
     guard, schema, sequel = guard_of(source), source.schema, document.get("sequel")
-    of_all = source is problem.source or sequel is not None
     assert schema is not None
     criteria = problem.criteria if criteria is None else criteria
     drawn = Drawn.of(asked, frame, source, criteria, kept, data["units"], channel)
@@ -131,7 +130,6 @@ def release_facts(
             _sizes(source),
             document.get("notes", []),
             seed,
-            all_records=of_all,
             sequel=sequel is not None,
         ),
         first={
@@ -171,15 +169,7 @@ def release_facts(
         loss=drawn.losses,
         quality=drawn.quality,
         unmodified=unmodified_columns(document),
-        uncertainty=uncertainty(
-            drawn.audit,
-            guard,
-            document.get("population"),
-            chosen="options" in document.get("recoding", {}),
-            proof_of="the records at hand"
-            if of_all
-            else f"the {problem.source.records:,} records that the randomisation was designed on",
-        ),
+        uncertainty=uncertainty(drawn.audit, chosen="options" in document.get("recoding", {})),
         definitions=words.definitions(criteria),
         left_out=left_out,
     )
@@ -213,7 +203,7 @@ def dossier_of(kind: str, *, left_out: Mapping[str, str], **sections: Any) -> Fa
     """Return the sections in the order of the schema; empty those that nothing is known of."""
     return {
         **{name: None if name in ABSENT else [] for name in SECTIONS},
-        "uncertainty": {"rows": [], "population": {}, "proof_of": "the records at hand"},
+        "uncertainty": {"rows": []},
         "schema": SCHEMA,
         "kind": kind,
         **sections,
@@ -371,7 +361,7 @@ def audit_facts(asked: Asked, audit: Audit, released: str | None, opened: Any) -
         checks=check_facts(checks, audit),
         letters=counted_letters(audit, audit.criteria, asked.opened.labels),
         measures=measured,
-        uncertainty=uncertainty(audit, guard),
+        uncertainty=uncertainty(audit),
         definitions=words.definitions(audit.criteria),
         left_out={
             "The program": "an audit measures a table and solves nothing",

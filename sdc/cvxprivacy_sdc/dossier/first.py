@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cvxprivacy.leakage import GuessingProbability
-from cvxprivacy.text import cells, plain, upwards
+from cvxprivacy.text import cells, plain
 from cvxprivacy_sdc.dossier.provenance import Facts
 from cvxprivacy_verifier.wording import many
 
@@ -106,15 +106,6 @@ def of_release(
             "the file."
         )
         lines.append((words, f"{w} was looked at when the changes were made."))
-    if bound := document.get("population"):
-        words = (
-            f"Among all people of whom these are a sample: at most {upwards(bound['upper'])} "
-            f"{bound['units']}, on average{', before groups were merged' * ('merged' in document)}."
-        )
-        proved = f"Proved, but for a chance of {1 - bound['level']:.1%}."
-        if "merged" in document:
-            proved += " Which groups were merged was seen on all records: no bound covers that."
-        lines.append((words, proved))
     return lines
 
 

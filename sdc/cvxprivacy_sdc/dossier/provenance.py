@@ -252,13 +252,11 @@ class Kept:
 
 
 def verification(
-    kept: Kept, asked: Asked, guard: Guard, sensitive: Sequence[str], *, all_records: bool = True,
-    sequel: bool = False,
-) -> Facts:  # fmt: skip
+    kept: Kept, asked: Asked, guard: Guard, sensitive: Sequence[str], *, sequel: bool = False
+) -> Facts:
     """Return how the release is checked; a proof file of moderate size is verified on the spot.
 
-    Of a proof that is not of ``all_records`` the house file tells which records it is of; one of a
-    ``sequel`` is tied to its tables by its problem, and new records have another.
+    A proof of a ``sequel`` is tied to its tables by its problem, and new records have another.
 
     What the verifier prints is its own text; a line that names a confidential value is kept out.
     """
@@ -288,12 +286,8 @@ def verification(
     problems = disagreements(document)
     lines = [] if problems else reported(proof, document).splitlines()
     says = guard.kept((_without_edges(line, sensitive) for line in lines), numbers=False)
-    note = "" if all_records else (
-        "the proof is of the records that the channel was designed on: verify tells them from the "
-        f"others by {asked.house.name}, which has to be beside it"
-    )  # fmt: skip
-    if sequel and not problem:
-        note = "without --problem-out nothing ties the proof to the channels of earlier releases"
+    note = "without --problem-out nothing ties the proof to the channels of earlier releases"
+    note = note if sequel and not problem else ""
     return {**facts, "verified": not problems, "says": says, "note": note}
 
 

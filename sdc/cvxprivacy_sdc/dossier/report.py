@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CONSTANT",
-    "MERGED_BEYOND",
     "REPORTED",
     "joint_lines",
     "proved",
@@ -50,10 +49,6 @@ REPORTED = "the report for the board: it names no confidential value; hand it on
 CONSTANT = (
     "every record is released as one and the same group: the key became a constant, and tells "
     "nothing of anybody"
-)
-MERGED_BEYOND = (
-    "the bound of the population's risk is of the randomisation before groups were merged: which "
-    "are merged was chosen by looking at all records, those held out too, and no bound covers that"
 )
 _ROUNDED = 1e-12  # what two sums of floats may be apart
 

@@ -8,7 +8,7 @@ what a verifier prints, passes a :class:`Guard`, which knows the confidential va
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,9 @@ _MAPPED = {"group", "hierarchy"}  # likewise, in files
 _FILES = {"out", "certificate", "channel", "problem-out", "report", "after", "after-channel"}
 _SHOWN = {
     *("sensitive", "key", "distortion", "budget", "criterion", "leakage", "weights", "missing"),
-    *("encoder", "units", "accuracy", "time-limit", "row-id", "draw", "delimiter", "encoding"),
-    *("reference", "bootstrap", "ensure", "suppress", "at-most", "cells", "decimal", "sheet"),
-    *("holdout", "prior", "comment", "drop", "keep-columns"),
+    *("encoder", "units", "time-limit", "row-id", "draw", "delimiter", "encoding"),
+    *("bootstrap", "ensure", "suppress", "cells", "decimal", "sheet"),
+    *("prior", "comment", "drop", "keep-columns"),
 }
 _NUMBER = re.compile(r"[-+]?[\d.]+(?:e[-+]?\d+)?")
 
@@ -80,17 +80,6 @@ class Guard:
             where = "kept out of this report: see what the command prints"
             allowed.append(f"{are} values of the confidential attribute: {where}")
         return allowed
-
-    def scalars(self, data: Any) -> Any:
-        """Return numbers, and text that may be said, of what JSON holds; other text is kept out."""
-        if isinstance(data, Mapping):
-            names = {str(name): value for name, value in data.items()}
-            return {n: self.scalars(v) for n, v in names.items() if self.allows(n, numbers=False)}
-        if isinstance(data, list | tuple):
-            return [self.scalars(entry) for entry in data]
-        if isinstance(data, str):
-            return data if self.allows(data, numbers=False) else KEPT_OUT
-        return data
 
 
 def guard_of(source: Any) -> Guard:

@@ -191,7 +191,6 @@ SECTIONS: dict[str, tuple[str, Any]] = {
                     "draws": int, "note": str,
                 },
             ],
-            "population": object, "proof_of": str,
         }),
     "definitions": ("", [{"term": str, "sentence": str, "source": str}]),
     "verification": (

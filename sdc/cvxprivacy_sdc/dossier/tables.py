@@ -310,10 +310,7 @@ def worst_group(audit: Audit) -> str:
     return f"{measure.worst:.{COARSE}g} {audit.units}{hidden}"
 
 
-def uncertainty(
-    audit: Audit | None, guard: Guard, population: Any = None, *, proof_of: str = "",
-    chosen: bool = False,
-) -> Facts:  # fmt: skip
+def uncertainty(audit: Audit | None, *, chosen: bool = False) -> Facts:
     """Return how far the information that was counted is known.
 
     Of a key whose groups were ``chosen`` by the same records no formula knows it.
@@ -333,5 +330,4 @@ def uncertainty(
         alone = audit.before is audit.after
         rows = [estimate("the original table, I(W; X)", audit.before)]
         rows += [] if alone else [estimate("the released table, I(W; X̂)", audit.after)]
-    of_people = guard.scalars((population or {}).get("rows", {}))
-    return {"rows": rows, "population": of_people, "proof_of": proof_of}
+    return {"rows": rows}

@@ -167,13 +167,10 @@ class CheckedSet:
     ----------
     problems, lines : list of str
         What is wrong with it, and what is to be said of it; nothing of a proof that is of no set.
-    entries : dict
-        What stays in the house of it, such as which records were held out.
     """
 
     problems: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
-    entries: dict[str, Any] = field(default_factory=dict)
 
 
 def checked_set(proof: str, table: str | None = None) -> CheckedSet:
@@ -199,7 +196,7 @@ def checked_set(proof: str, table: str | None = None) -> CheckedSet:
         same = sums == document["table"]["keyed_sha256"]
         words = "the file itself" if same else "another file than the one that was released"
         lines.append(f"{table}: {words}, by its keyed SHA-256")
-    return CheckedSet([], lines, document)
+    return CheckedSet([], lines)
 
 
 def _houses(proof: str) -> list[tuple[Path, dict[str, Any]]]:

@@ -51,23 +51,16 @@ class Shuffle:
         return cls(Draws(seed).derived("order").hex())
 
     @classmethod
-    def beside(cls, released: str) -> Shuffle | None:
-        """Return the order that the manifest beside a released table keeps; None if it has none."""
+    def kept(cls, released: str) -> Shuffle:
+        """Return the order in which a table was released, or refuse one without its manifest."""
         kept = manifest(Path(released + ENDING)) or {}
         try:
             return cls(bytes.fromhex(kept["shuffle"]).hex())
-        except (ValueError, KeyError, TypeError):  # of a table that was not shuffled
-            return None
-
-    @classmethod
-    def kept(cls, released: str) -> Shuffle:
-        """Return the order in which a table was released, or refuse one without its manifest."""
-        if (order := cls.beside(released)) is None:
+        except (ValueError, KeyError, TypeError):
             name = Path(released + ENDING).name
             problem = f"{released} was shuffled, and {name} with its order is not there"
             remedy = "put the manifest that was written with it beside it"
-            raise InputError("--released", problem, remedy, value=released)
-        return order
+            raise InputError("--released", problem, remedy, value=released) from None
 
     def order(self, records: int) -> npt.NDArray[np.int64]:
         """Return which record stands first, second, … of so many: by words of SHAKE-256."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, lru_cache
@@ -156,86 +156,23 @@ def full_domain(
     one_of(keep, "keep", *OBJECTIVES)
     checked(source, [], units)
     grouped, overall = _parted(source, criteria, units)
-    lasting = [c for c in criteria if (c.survives_company if limit else c.survives_merging)]
-    for i, criterion in enumerate(criteria):
-        if not limit and criterion in lasting and criterion in grouped:
-            refuse_hopeless(source, i, criterion, units)
+    if not limit:
+        for i, criterion in enumerate(criteria):
+            if criterion.survives_merging and criterion in grouped:
+                refuse_hopeless(source, i, criterion, units)
     if limit and distortion is not None:
         problem = "beside a distortion, which does not say what a suppressed record costs"
         raise InputError("suppress", problem, "leave one of them out, or use keep=", value=suppress)
-    columns = _columns(source, hierarchies)
+    measure = fitted_to(source, distortion)
+    lattice = _Lattice(
+        source, hierarchies, grouped, overall, limit, keep if measure is None else measure, units
+    )
     if keep == "W" and distortion is None and len(source.w) == 1:
         problem = "'W', of which there is one value, so that no levels tell more than others"
-        raise InputError(
-            "keep", problem, "keep 'X', or the least 'loss' or another cost", value=keep
-        )
-    names = list(hierarchies)
-    heights = [len(hierarchies[name].levels) for name in names]
-    if math.prod(heights) > MOST_NODES:
-        problem = f"{math.prod(heights):,} combinations of levels"
-        raise InputError("hierarchies", problem, f"{MOST_NODES:,} are allowed: use fewer levels")
-    counts, measure = counted(source, source.joint), fitted_to(source, distortion)
-    recodings = _recodings(columns, hierarchies, counts.sum(axis=0))
-    slack = 0 if grouped_table(source, counts, units).integral else rational(SLACK)  # of weights
-    most = (limit + slack) * rational(float(counts.sum()))
-    asked: set[Node] = set()
-
-    @lru_cache(maxsize=64)
-    def recoded(node: Node) -> RecodedTable:
-        """Return the table at a node with nothing suppressed."""
-        asked.add(node)
-        levels = dict.fromkeys(columns, 0) | dict(zip(names, node, strict=True))
-        at = recodings.groups(levels)
-        joint = np.array([np.bincount(at, row) for row in counts])
-        return RecodedTable(levels, at, joint, np.ones(joint.shape[1], bool))
-
-    @lru_cache(maxsize=64)
-    def suppressing(node: Node) -> RecodedTable:
-        table = recoded(node)
-        return replace(table, kept=allowed(source, grouped, table.joint, units))
-
-    def possibly(node: Node) -> bool:
-        table = recoded(node)
-        rules = [c for c in lasting if c in grouped]
-        some = replace(table, kept=allowed(source, rules, table.joint, units))
-        return rational(some.suppressed) <= most
-
-    @cache
-    def satisfied(node: Node) -> bool:
-        table = suppressing(node)
-        if rational(table.suppressed) > most:
-            return False
-        released = grouped_table(source, table.released, units)
-        return all(criterion.verdict(released).holds is True for criterion in overall)
-
-    def cost(node: Node, *, bound: bool = False) -> float:
-        if measure is not None:
-            value = represented(source, measure, recoded(node).at.tolist())[1]
-        else:
-            table = recoded(node) if bound else suppressing(node)
-            value = cost_of(keep, table, recodings, units)
-        return float(f"{value:.12e}")  # equal ones are equal, whatever the order of their sums
-
-    if len(lasting) == len(criteria):  # then it is enough to ask a few
-        verdicts = monotone_verdicts(heights, satisfied)
-        starts = minimal = least(heights, verdicts, verdicts.__getitem__)
-        satisfies = verdicts.__getitem__
-    else:
-        possible = monotone_verdicts(heights, possibly)
-        minimal = least(heights, possible, satisfied)
-        starts = least(heights, possible, possible.__getitem__)
-        satisfies = satisfied
-    if not minimal:
-        remedy = "add coarser levels, such as suppression, or relax the criteria"
-        remedy += ", or suppress more" if limit else ", or suppress some records (suppress=0.02)"
-        raise InputError("hierarchies", "no levels satisfy the criteria", remedy)
-    best, score = best_of(
-        starts, heights, bound=lambda n: cost(n, bound=True), cost=cost, satisfied=satisfies
-    )
-    if math.isinf(score):
-        problem = "no levels satisfy the criteria without a move of infinite distortion"
-        raise InputError("hierarchies", problem, "relax the criteria, or allow more moves")
-    groups, lost = _released(columns, hierarchies, suppressing(best))
+        remedy = "keep 'X', or the least 'loss' or another cost"
+        raise InputError("keep", problem, remedy, value=keep)
+    minimal, best, score = lattice.best()
+    groups, lost = _released(lattice.columns, hierarchies, lattice.suppressing(best))
     loss = None
     if measure is not None:
         groups, loss = represented(source, measure, groups)
@@ -245,14 +182,110 @@ def full_domain(
         tuple(criteria),
         units,
         loss,
-        levels=dict(zip(names, best, strict=True)),
-        minimal=[dict(zip(names, node, strict=True)) for node in minimal],
-        evaluated=len(asked),
-        nodes=math.prod(heights),
+        levels=dict(zip(hierarchies, best, strict=True)),
+        minimal=[dict(zip(hierarchies, node, strict=True)) for node in minimal],
+        evaluated=len(lattice.evaluated),
+        nodes=math.prod(lattice.heights),
         keep="" if measure is not None else keep,
         score=-score if keep in ("W", "X") and measure is None else score,
         suppressed=lost,
     )
+
+
+class _Lattice:
+    """The levels of a table: what is released at a node, whether that will do, and its cost.
+
+    The ``objective`` is a distortion, or the name of what is kept.
+    """
+
+    def __init__(
+        self, source: DiscreteSource, hierarchies: Mapping[str, Hierarchy],
+        grouped: Sequence[Criterion], overall: Sequence[Criterion], limit: Fraction,
+        objective: Distortion | str, units: str,
+    ) -> None:  # fmt: skip
+        self.source, self.grouped, self.overall, self.units = source, grouped, overall, units
+        self.objective, self.columns = objective, _columns(source, hierarchies)
+        self.names = list(hierarchies)
+        self.heights = [len(hierarchy.levels) for hierarchy in hierarchies.values()]
+        if math.prod(self.heights) > MOST_NODES:
+            problem = f"{math.prod(self.heights):,} combinations of levels"
+            remedy = f"{MOST_NODES:,} are allowed: use fewer levels"
+            raise InputError("hierarchies", problem, remedy)
+        self.counts = counted(source, source.joint)
+        self.recodings = _recodings(self.columns, hierarchies, self.counts.sum(axis=0))
+        integral = grouped_table(source, self.counts, units).integral
+        slack = 0 if integral else rational(SLACK)  # of weights
+        self.limit, self.most = limit, (limit + slack) * rational(float(self.counts.sum()))
+        self.evaluated: set[Node] = set()
+        self.recoded = lru_cache(maxsize=64)(self._recoded)
+        self.suppressing = lru_cache(maxsize=64)(self._suppressing)
+        self.satisfied = cache(self._satisfied)
+
+    def best(self) -> tuple[list[Node], Node, float]:
+        """Return the minimal nodes, the best of all, and its cost; refuse where none will do."""
+        if all(map(self._is_monotone, (*self.grouped, *self.overall))):  # a few nodes are asked
+            verdicts = monotone_verdicts(self.heights, self.satisfied)
+            starts = minimal = least(self.heights, verdicts, verdicts.__getitem__)
+            satisfies: Callable[[Node], bool] = verdicts.__getitem__
+        else:
+            possible = monotone_verdicts(self.heights, self._possibly)
+            minimal = least(self.heights, possible, self.satisfied)
+            starts = least(self.heights, possible, possible.__getitem__)
+            satisfies = self.satisfied
+        if not minimal:
+            remedy = "add coarser levels, such as suppression, or relax the criteria, or suppress "
+            remedy += "more" if self.limit else "some records (suppress=0.02)"
+            raise InputError("hierarchies", "no levels satisfy the criteria", remedy)
+        best, score = best_of(
+            starts, self.heights, bound=lambda node: self._cost(node, self.recoded),
+            cost=lambda node: self._cost(node, self.suppressing), satisfied=satisfies,
+        )  # fmt: skip
+        if math.isinf(score):
+            problem = "no levels satisfy the criteria without a move of infinite distortion"
+            raise InputError("hierarchies", problem, "relax the criteria, or allow more moves")
+        return minimal, best, score
+
+    def _recoded(self, node: Node) -> RecodedTable:
+        """Return the table at a node with nothing suppressed."""
+        self.evaluated.add(node)
+        levels = dict.fromkeys(self.columns, 0) | dict(zip(self.names, node, strict=True))
+        at = self.recodings.groups(levels)
+        joint = np.array([np.bincount(at, row) for row in self.counts])
+        return RecodedTable(levels, at, joint, np.ones(joint.shape[1], bool))
+
+    def _suppressing(self, node: Node) -> RecodedTable:
+        """Return the table at a node without the groups that break a criterion."""
+        return self._without(node, self.grouped)
+
+    def _without(self, node: Node, rules: Sequence[Criterion]) -> RecodedTable:
+        table = self.recoded(node)
+        return replace(table, kept=allowed(self.source, rules, table.joint, self.units))
+
+    def _is_monotone(self, criterion: Criterion) -> bool:
+        """Tell whether what satisfies a criterion does so at every coarser level."""
+        return criterion.survives_company if self.limit else criterion.survives_merging
+
+    def _possibly(self, node: Node) -> bool:
+        """Tell whether a node satisfies the monotone criteria of groups."""
+        some = self._without(node, [*filter(self._is_monotone, self.grouped)])
+        return rational(some.suppressed) <= self.most
+
+    def _satisfied(self, node: Node) -> bool:
+        """Tell whether a node satisfies all criteria."""
+        table = self.suppressing(node)
+        if rational(table.suppressed) > self.most:
+            return False
+        released = grouped_table(self.source, table.released, self.units)
+        return all(criterion.verdict(released).holds is True for criterion in self.overall)
+
+    def _cost(self, node: Node, table_at: Callable[[Node], RecodedTable]) -> float:
+        """Return what the table at a node loses."""
+        if isinstance(self.objective, Distortion):
+            at = self.recoded(node).at.tolist()
+            value = represented(self.source, self.objective, at)[1]
+        else:
+            value = cost_of(self.objective, table_at(node), self.recodings, self.units)
+        return float(f"{value:.12e}")  # equal ones are equal, whatever the order of their sums
 
 
 def _share(suppress: Any) -> Fraction:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -17,7 +16,7 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.exact import rational, typed_most
 from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.results.solution import Solution
-from cvxprivacy.text import aligned, one_sided, plain
+from cvxprivacy.text import aligned, plain
 from cvxprivacy.validation import untaken
 from cvxprivacy_sdc.releases.released_law import CountedLaw, ReleasedLaw, clearly
 from cvxprivacy_verifier.wording import many
@@ -266,7 +265,7 @@ class Check:
         """What is to be weighed of it before a release is signed; "" where it plainly holds."""
         words = ""
         if self.law_holds is False:
-            words = f"{self.law_of} is beyond it, {self.because}{self._remedy}"
+            words = f"{self.law_of} is beyond it, {self.because}"
         elif self._unproved:
             words = self.because
         elif self.holds is False and not self.breaks:
@@ -279,15 +278,6 @@ class Check:
                 "checked for it"
             )
         return f"{self.stated}: {words}" if words else ""
-
-    @property
-    def _remedy(self) -> str:
-        """Say which bound would leave room for records that are not those of the design."""
-        law, bound = self.law or 0.0, self.bound or 0.0
-        if "designed" not in self.because or not min(law, bound) > 0:
-            return ""
-        stricter = one_sided(Decimal(repr(bound**2 / law)), 2, up=self.at_least)
-        return f"; typed as {float(stricter):g}, it would leave room for the others"
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON holds it."""

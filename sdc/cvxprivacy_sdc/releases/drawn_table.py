@@ -30,7 +30,6 @@ from cvxprivacy.formulations.channel import ChannelProblem
 from cvxprivacy.frozen import frozen
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.one_symbol import SLACK
-from cvxprivacy.programs.alphabet import Alphabet
 from cvxprivacy.release.channel import Channel, MergedChannel
 from cvxprivacy.results.informed import Informed, informed_by_table
 from cvxprivacy.results.recount import other_records, table_record
@@ -65,8 +64,6 @@ class DrawnTable:
         Of the table that is released: after groups were merged.
     merging : Merging or None
         How groups were merged, where ``ensure="table"`` found some that break a criterion.
-    source : DiscreteSource
-        Of the whole table, of which the problem's may be a part.
     drawn_distortion : Fraction
         Of the table before groups were merged, where some were.
     designed : TableSolution or None
@@ -106,7 +103,6 @@ class DrawnTable:
     problem: ChannelProblem
     solution: Solution
     counts: DrawnCounts
-    source: DiscreteSource
     merging: Merging | None = None
     drawn_distortion: Fraction = Fraction(0)
     frame: Any = None
@@ -124,7 +120,6 @@ class DrawnTable:
         seed: int,
         row_id: Any = None,
         ensure: str = "law",
-        source: DiscreteSource | None = None,
         draw: str = "independent",
         of_table: Sequence[Criterion] = (),
         time_limit: float | None = None,
@@ -145,8 +140,6 @@ class DrawnTable:
             Which names each record.
         ensure : {"law", "table"}
             What is to satisfy the criteria.
-        source : DiscreteSource, optional
-            Of the whole table, where the problem is of a part of it alone.
         draw : {"independent", "balanced"}
             As of :meth:`cvxprivacy.Channel.apply`.
         of_table : sequence of Criterion
@@ -174,18 +167,17 @@ class DrawnTable:
             raise InputError("solution", wrong, remedy)
         kept = with_values(problem, frame)
         how: dict[str, Any] = {"seed": seed, "row_id": row_id, "draw": draw}
-        of_all = problem.source if source is None else source
 
         def drawn_by(some: Channel) -> DrawnTable:
             counts = drawn_counts(some, kept, problem.source, **how)
-            _refuse_other_records(counts.total, counts.letters, of_all)
-            return cls(problem, solution, counts, of_all, of_table=tuple(of_table))
+            _refuse_other_records(counts.total, counts.letters, problem.source)
+            return cls(problem, solution, counts, of_table=tuple(of_table))
 
         if ensure == "law":
             return drawn_by(channel)
-        designed, why = None, _without_design(of_all is not problem.source, draw, frame)
+        designed, why = None, _without_design(draw, frame)
         if why is None:
-            _refuse_another(frame, of_all)  # before counts are designed for minutes
+            _refuse_another(frame, problem.source)  # before counts are designed for minutes
             counted = whole_counts(problem, of_table, solution, seed=seed, time_limit=time_limit)
             if isinstance(counted, Undesigned):
                 why = counted
@@ -212,10 +204,11 @@ class DrawnTable:
         """Return the table with groups merged until none breaks a criterion."""
         if self.holds is not False:
             return self
-        counts, schema, problem = self.counts, self.source.schema, self.problem
-        assert schema is not None
+        counts, problem = self.counts, self.problem
+        source = problem.source
+        assert source.schema is not None
         rules = self._rules
-        steps = steps_apart(counts.x, counts.outputs, schema, self.source.levels)
+        steps = steps_apart(counts.x, counts.outputs, source.schema, source.levels)
         merged = merging(counts, rules, problem.alphabet, _blocked(problem, counts), steps)
         before, after = self.distortion, counts.relabelled(merged.places)
         mended = replace(self, counts=after, merging=merged, drawn_distortion=before)
@@ -265,11 +258,11 @@ class DrawnTable:
 
     @cached_property
     def law(self) -> ReleasedLaw:
-        """The law of what is released of the whole table."""
+        """The law of what is released of the table."""
+        problem = self.problem
         if self.designed is None:
-            return law_of(self.problem, self.solution, self.source, self.merging)
-        d, units = self.problem.alphabet.d, self.problem.units
-        about = self.source, d, units, self.source, None
+            return law_of(problem, self.solution, self.merging)
+        about = problem.source, problem.alphabet.d, problem.units, True, None
         return CountedLaw(self.channel, *about, self.table, self._rules)
 
     @property
@@ -284,7 +277,8 @@ class DrawnTable:
             return None
         counts = self.counts
         moves = counts.w_at, counts.x_at, counts.y_at
-        how: Any = (counts.x, counts.outputs, self.problem.units, self.source.names[:2])
+        problem = self.problem
+        how: Any = (counts.x, counts.outputs, problem.units, problem.source.names[:2])
         return informed_by_table(moves, counts.masses, *how)
 
     @property
@@ -303,15 +297,7 @@ class DrawnTable:
         counts = self.counts
         sizes = None if counts.weighted else counts.sizes
         moves = counts.w_at, counts.x_at, counts.y_at
-        return Counts.of_moves(self._alphabet, moves, counts.masses, sizes)
-
-    @property
-    def _alphabet(self) -> Alphabet:
-        """The letters of the problem under the law of the whole table."""
-        alphabet = self.problem.alphabet
-        if self.source is self.problem.source:
-            return alphabet
-        return Alphabet(self.source, alphabet.d, encoder=alphabet.encoder, units=alphabet.units)
+        return Counts.of_moves(self.problem.alphabet, moves, counts.masses, sizes)
 
     def standing(self, rule: Criterion) -> dict[str, Any]:
         """Return how the table stands with a criterion: what a check has of it.
@@ -334,10 +320,8 @@ class DrawnTable:
         return "\n".join(lines_of(check.document() for check in self.checks))
 
 
-def _without_design(part: bool, draw: str, frame: Any) -> Undesigned | None:
+def _without_design(draw: str, frame: Any) -> Undesigned | None:
     """Return why whole counts are not even tried, whatever is asked of the table."""
-    if part:
-        return Undesigned("part")
     if draw != "independent":
         return Undesigned(draw)
     streamed = isinstance(nw.from_native(frame, pass_through=True), nw.LazyFrame)

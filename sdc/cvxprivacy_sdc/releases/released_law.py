@@ -1,7 +1,7 @@
 """The law of what a channel releases of a table, and what is proved of it.
 
-The certificate is of the records that the channel was designed on, before any groups were merged:
-of another law a criterion is known to hold only where it survives that, or by its value.
+The certificate is of the randomisation before any groups were merged: of the law after that a
+criterion is known to hold only where it survives merging, or by its value.
 """
 
 from __future__ import annotations
@@ -44,13 +44,12 @@ class ReleasedLaw:
     channel : Channel
         As it was solved for.
     source : DiscreteSource
-        The law of the whole table.
+        The law of the table.
     distortion : Distortion
         Fitted to the source.
     units : {"bits", "nats"}
-    design : DiscreteSource or None
-        The law under which the channel was proved to be feasible: of the source, or of a part of
-        its records; None where that was not proved.
+    feasible : bool
+        Whether the channel was proved to be feasible under this law.
     merging : Merging or None
     """
 
@@ -58,32 +57,18 @@ class ReleasedLaw:
     source: DiscreteSource
     distortion: Distortion
     units: str
-    design: DiscreteSource | None
+    feasible: bool
     merging: Merging | None
-
-    @property
-    def designed(self) -> bool:
-        """Whether the channel was designed on all records."""
-        return self.design is self.source
 
     @property
     def proved(self) -> bool:
         """Whether it is the law that the certificate is of."""
-        return self.designed and self.merging is None
+        return self.feasible and self.merging is None
 
     @property
     def name(self) -> str:
         """What it is called, wherever it is spoken of."""
-        records = "" if self.designed or self.design is None else " of all records"
-        return f"{RANDOMISATION}{records}{' after groups were merged' if self.merging else ''}"
-
-    @property
-    def proved_of(self) -> str:
-        """What the certificate is of, where that is not this law."""
-        part = not self.designed and self.design is not None
-        return "the randomisation before groups were merged" if not part else (
-            "the records that the randomisation was designed on"
-        )  # fmt: skip
+        return f"{RANDOMISATION}{' after groups were merged' if self.merging else ''}"
 
     @cached_property
     def _atoms(self) -> FloatArray:
@@ -187,16 +172,15 @@ class ReleasedLaw:
     def standing(self, rule: Criterion) -> tuple[float | None, bool | None]:
         """Return what a criterion measures of this law, and whether it holds, if that is known.
 
-        Proved of the law that the channel was solved for, and after groups were merged of what
-        survives that; of any law what speaks of the channel alone; else by its value, where it
-        declares how its number loosens and that value is farther from it than any rounding.  Of
-        what speaks of tables alone nothing is known.
+        Proved before groups were merged, and after that of what survives it; else by its value,
+        where it declares how its number loosens and that value is farther from it than any
+        rounding.  Of what speaks of tables alone nothing is known.
         """
         if rule.of_table:
             return None, None
         stated = rule.verdict(self._counts)
         kept = self.merging is None or rule.survives_merging
-        if kept and (self.designed or (rule.of_channel and self._covered)):
+        if kept and self.feasible:
             return stated.value, True
         number, loosens = rule.value, rule.loosens
         if number is None and not rule.numbers and rule.measure:  # nothing leaks
@@ -207,14 +191,6 @@ class ReleasedLaw:
             return stated.value, None
         at_least = loosens == "down"
         return stated.value, clearly(stated.value, float(number), at_least=at_least)
-
-    @property
-    def _covered(self) -> bool:
-        """Whether every letter of this law was one of the design: others have rows of no claim."""
-        if self.design is None or self.channel.encoder != "x":
-            return False
-        there = self.design.joint.sum(axis=0) > 0
-        return bool(there[self.source.joint.sum(axis=0) > 0].all())
 
     @cached_property
     def unmerged(self) -> ReleasedLaw:
@@ -228,10 +204,11 @@ class ReleasedLaw:
         """
         if holds:
             return ""
+        proved = "proved of the randomisation before groups were merged"
         if holds is None:
-            return f"proved of {self.proved_of}, not of this release"
+            return f"{proved}, not of this release"
         merged = self.merging is not None and within(self.unmerged) is not False
-        return "as groups were merged" if merged else f"proved of {self.proved_of}"
+        return "as groups were merged" if merged else proved
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,27 +247,22 @@ class CountedLaw(ReleasedLaw):
 
 
 def law_of(
-    problem: ChannelProblem,
-    solution: Solution,
-    source: DiscreteSource,
-    merging: Merging | None = None,
+    problem: ChannelProblem, solution: Solution, merging: Merging | None = None
 ) -> ReleasedLaw:
-    """Return the law of what a solution releases of all records of a table.
+    """Return the law of what a solution releases of a table.
 
     Parameters
     ----------
     problem : ChannelProblem
     solution : Solution
-        Of the problem, which may be of a part of the records.
-    source : DiscreteSource
-        Of all.
+        Of the problem.
     merging : Merging, optional
         Of the groups that were drawn.
     """
     channel = solution.channel
     assert channel is not None
-    design = None if solution.certificate.primal is None else problem.source
-    return ReleasedLaw(channel, source, problem.alphabet.d, problem.units, design, merging)
+    feasible, d = solution.certificate.primal is not None, problem.alphabet.d
+    return ReleasedLaw(channel, problem.source, d, problem.units, feasible, merging)
 
 
 def clearly(value: float, bound: float, *, at_least: bool = False) -> bool | None:

@@ -52,12 +52,17 @@ class Matching:
         In some of them only.
     gone : int
         Names of earlier tables that are not in this one.
+    fits : bool
+        Whether the letters of matched records are such as their channels draw of today's values:
+        Pearson's χ², given the values, at a level of 1e-9; cells that fewer than five records are
+        expected in count as one.  Letters of another channel do not fit, nor those of two releases
+        by one seed, nor of many values that changed.
 
     Examples
     --------
     :meth:`Sequel.matching` returns one:
 
-    >>> print(Matching(matched=2, new=1, changed=0, partly=0, gone=2))
+    >>> print(Matching(matched=2, new=1, changed=0, partly=0, gone=2, fits=True))
     2 records in all, 1 new, 2 gone
     """
 
@@ -66,6 +71,7 @@ class Matching:
     changed: int
     partly: int
     gone: int
+    fits: bool
 
     @property
     def apart(self) -> int:
@@ -117,7 +123,7 @@ class Sequel(Frozen):
     >>> together, alone = stated(february, after=first).channel, stated(february).channel
     >>> sequel = sdc.Sequel(together, alone, after=first, released=released, row_id="id")
     >>> sequel.matching(february)
-    Matching(matched=2, new=1, changed=0, partly=0, gone=2)
+    Matching(matched=2, new=1, changed=0, partly=0, gone=2, fits=True)
     >>> list(sequel.apply(february, seed=1).columns)
     ['id', 'age', 'ill']
     """
@@ -162,23 +168,13 @@ class Sequel(Frozen):
         frame : frame in memory, or DuckDB relation
             With the columns that the channels were made from.
         """
-        return self._matched(in_one(frame))[0]
+        counts, rows, matched = self._matched(in_one(frame))
+        return Matching(**counts, fits=self._fit(rows[matched]))
 
-    def fits(self, frame: Any) -> bool:
-        """Tell whether the earlier letters are such as their channels draw of today's values.
-
-        Pearson's χ² of the records that are matched, given their values, at a level of 1e-9; cells
-        that fewer than five records are expected in count as one.  Letters of another channel do
-        not fit, nor those of two releases by one seed, nor of many values that changed.
-
-        Parameters
-        ----------
-        frame : frame in memory, or DuckDB relation
-            As of :meth:`matching`.
-        """
-        _, rows, matched = self._matched(in_one(frame))
+    def _fit(self, rows: np.ndarray) -> bool:
+        """Tell whether matched records, by their rows, are such as the channels draw."""
         law = self.together._prior()
-        counts = np.bincount(rows[matched], minlength=len(law)).astype(float)
+        counts = np.bincount(rows, minlength=len(law)).astype(float)
         numbers: dict[Any, int] = {}
         of = [numbers.setdefault(letter[:-1], len(numbers)) for letter in self.together.inputs]
         records, masses = np.bincount(of, counts), np.bincount(of, law)
@@ -232,7 +228,7 @@ class Sequel(Frozen):
         """Whether it needs all records at once: as a :class:`Channel` says it."""
         return False
 
-    def _matched(self, table: nw.DataFrame[Any]) -> tuple[Matching, np.ndarray, np.ndarray]:
+    def _matched(self, table: nw.DataFrame[Any]) -> tuple[dict[str, int], np.ndarray, np.ndarray]:
         """Return the counts, each record's row in its channel, and whether that is the first."""
         names = names_of(table, self.row_id, "row_id")
         groups = self.schema.input_columns(self.alone.encoder)
@@ -252,7 +248,7 @@ class Sequel(Frozen):
                     kind, matched[i], rows[i] = "matched", True, row
             counts[kind] += 1
         gone = len({name for letters in self.letters for name in letters} - {*names})
-        return Matching(**counts, gone=gone), rows, matched
+        return {**counts, "gone": gone}, rows, matched
 
 
 def earlier_letters(

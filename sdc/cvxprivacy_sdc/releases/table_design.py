@@ -25,7 +25,6 @@ _LEAKED = 1e-4  # of what leaks, relatively or in its unit
 _CELLS = 600  # key letters up to which whole counts are designed blind to W, in a minute
 
 _REASONS = {
-    "part": "the channel was designed on a part of the records, and counts would be of all",
     "balanced": "balanced draws were asked for",
     "streamed": "the table is read batch by batch, and counts need it at once",
     "formulation": "counts are designed for least distortion, or for least leakage under a budget, "

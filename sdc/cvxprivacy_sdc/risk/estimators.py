@@ -319,7 +319,6 @@ def draws_of(value: int, argument: str) -> int:
 def estimated(
     counts: npt.ArrayLike,
     *,
-    channel: npt.ArrayLike | None = None,
     draws: int = 0,
     level: float = 0.95,
     seed: int | np.random.Generator | None = None,
@@ -346,11 +345,6 @@ def estimated(
     Parameters
     ----------
     counts : array_like, shape (|W|, |X|)
-    channel : array_like, shape (|X|, |X̂|), optional
-        p(x̂ | x): the estimate is of I(W; X̂), whose law is known from that of (W, X).  Miller and
-        Madow's cells, rows and columns are then counted by how far the records determine them,
-        Σ N(w, x) p(x̂ | x)²/N(w, x̂) for cells, the same without w for columns: as many as occur
-        where the channel changes nothing, and fewer where it blurs them.
     draws : int
         0: no interval; 1 is refused.  A few hundred are enough for a mean and a spread.
     level : float
@@ -364,27 +358,15 @@ def estimated(
         raise InputError("counts", "not whole numbers", remedy)
     draws = draws_of(draws, "draws")
     level = number(level, "level", zero=False, below=1.0)
-    size, cells = int(table.sum()), float(np.count_nonzero(table))
-    if channel is None:
-        plugin, bias = mutual_information(table, units=units), miller_madow(table, units=units)
-    else:
-        through = array(channel, "channel", "pass rows that are laws, shape (|X|, |X̂|)", axes=(2,))
-        if len(through) != table.shape[1]:
-            raise InputError("channel", f"{len(through)} rows", f"pass {table.shape[1]}, one per x")
-        plugin = mutual_information(table @ through, units=units)
-        cells, excess = _through(table, through, through**2)
-        bias = excess * nat(units)
+    size, cells = int(table.sum()), np.count_nonzero(table)
+    plugin, bias = mutual_information(table, units=units), miller_madow(table, units=units)
     if not draws:
         return Information(plugin, bias, None, None, level, 0, units)
     each = f"{size / cells:.1f} records per observed cell"
     if size < FEWEST * cells:
         note = f"{each} are too few for an interval"
         return Information(plugin, bias, None, None, level, 0, units, note)
-    rng = generator(seed)
-    if channel is None:
-        redrawn = _redrawn(table, draws, rng) * nat(units)
-    else:
-        redrawn = _redrawn_through(table, through, draws, rng) * nat(units)
+    redrawn = _redrawn(table, draws, generator(seed)) * nat(units)
     remainder, spread = float(redrawn.mean()) - plugin, float(redrawn.std(ddof=1))
     note = f"with {each} it covers less than it says" if size < FEW * cells else ""
     if remainder > spread and not note:
@@ -413,29 +395,3 @@ def _redrawn(table: np.ndarray, draws: int, rng: np.random.Generator) -> np.ndar
         information = terms[0] - terms[1] - terms[2] + math.log(size)
         estimates.append(information - (kinds[0] - kinds[1] - kinds[2] + 1) / (2 * size))
     return np.concatenate(estimates)
-
-
-def _through(table: np.ndarray, channel: np.ndarray, squares: np.ndarray) -> tuple[float, float]:
-    """Return how many cells (w, x̂) the records determine, and the bias of the plug-in, in nats."""
-
-    def determined(counts: np.ndarray) -> float:
-        released, spread = counts @ channel, counts @ squares
-        on = released > 0
-        return float((spread[on] / released[on]).sum())
-
-    cells, columns = determined(table), determined(table.sum(axis=0))
-    rows = int(np.count_nonzero(table.sum(axis=1)))
-    return cells, (cells - rows - columns + 1) / (2 * float(table.sum()))
-
-
-def _redrawn_through(
-    table: np.ndarray, channel: np.ndarray, draws: int, rng: np.random.Generator
-) -> np.ndarray:
-    """Return I(W; X̂) less its bias of tables drawn again, in nats."""
-    size, law, estimates = int(table.sum()), table.ravel() / table.sum(), np.empty(draws)
-    squares = channel**2
-    for i in range(draws):  # the product with the channel is the work
-        counts = rng.multinomial(size, law).reshape(table.shape).astype(float)
-        released = mutual_information(counts @ channel, units="nats")
-        estimates[i] = released - _through(counts, channel, squares)[1]
-    return estimates

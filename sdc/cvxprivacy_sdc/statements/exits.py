@@ -31,20 +31,12 @@ CODES = {
 }
 AS_JSON, FORCED = "cvxprivacy.json", "cvxprivacy.force"  # keys of the context's meta
 _TYPED, _NOTES = "cvxprivacy.arguments", "cvxprivacy.notes"  # likewise
-_SAME = ("sensitive", "key", "bins", "budget", "weights", "missing", "seed", "na", "delimiter",
-         "decimal", "encoding", "sheet", "ordered", "reference", "bootstrap", "cells",
-         "classes", "fraction", "draw", "comment")  # fmt: skip
-_OPTIONS = {  # what Python's arguments are called on the command line
-    **{name: f"--{name}" for name in _SAME},
+_OPTIONS = {  # what Python's arguments are called on the command line, beside options of that name
     **{name: f"--criterion ({name})" for name in ("t", "l", "k", "b", "p", "delta", "epsilon")},
     **dict.fromkeys(("frame", "original", "table"), "TABLE"),
-    **{name: f"--{name}" for name in ("group", "hierarchy", "level", "top")},
     "groups": "--group or --hierarchy",
-    "row_id": "--row-id",
-    "time_limit": "--time-limit",
     "distortions": "--distortion",
     "criteria": "--criterion",
-    "methods": "--method",
     "released": "RELEASED",
 }
 _PHRASES = {
@@ -119,9 +111,14 @@ def _failure(error: Exception) -> tuple[str, str, dict[str, Any]]:
 
 
 def as_options(message: str) -> str:
-    """Say what Python's arguments are called on the command line."""
+    """Say what Python's arguments are called by the command that is run."""
+    context = click.get_current_context()
+    command = context.command
+    if isinstance(command, Commands) and context.invoked_subcommand:
+        command = command.commands[context.invoked_subcommand]
+    options = {p.name: p.opts[0] for p in command.params if isinstance(p, click.Option)} | _OPTIONS
     message = re.sub(r"^(\w+)\[\d+\](?=: [\d,]+ missing values)", r"\1", message)
-    message = re.sub(r"^\w+(?=[:\[])", lambda name: _OPTIONS.get(name[0], name[0]), message)
+    message = re.sub(r"^\w+(?=[:\[])", lambda name: options.get(name[0], name[0]), message)
     for python, typed in _PHRASES.items():
         message = message.replace(python, typed)
     return message

@@ -20,6 +20,33 @@ from cvxprivacy_sdc.statements.exits import AS_JSON, FORCED
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
 
+HEADINGS = {  # of the help: which options stand under each
+    "What is counted": ("sensitive", "each", "key", "weights", "missing"),
+    "Groups of values": ("bins", "group", "hierarchy", "level", "top", "cells"),
+    "What is asked": ("budget", "criterion", "distortion", "suppress", "leakage", "prior",
+                      "encoder", "ensure", "noise", "units", "time_limit"),
+    "What is measured": ("fraction", "ordered", "unordered", "bootstrap"),
+    "How the table is drawn": ("seed", "row_id", "draw", "shuffle", "after", "after_channel"),
+    "Other columns": ("drop", "keep_columns", "untouched", "attack"),
+    "Files": ("out", "certificate", "channel", "problem_out", "report", "force"),
+    "How a table is read": ("delimiter", "decimal", "encoding", "comment", "sheet", "na"),
+}  # fmt: skip
+
+
+class Grouped(click.Command):
+    """A command whose help has its options under headings."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options of each heading, and last those of none."""
+        options = (p for p in self.get_params(ctx) if isinstance(p, click.Option))
+        records = {p.name: record for p in options if (record := p.get_help_record(ctx))}
+        for heading, names in HEADINGS.items():
+            if rows := [records.pop(name) for name in names if name in records]:
+                with formatter.section(heading):
+                    formatter.write_dl(rows)
+        with formatter.section("Other"):
+            formatter.write_dl(list(records.values()))
+
 
 def columns(name: str, purpose: str, **more: Any) -> Decorator:
     """Add an option that names columns."""
@@ -354,14 +381,6 @@ def leakage_of(text: str, option: str) -> dict[str, Any]:
     return {"kind": kind.__name__, **({needed[0]: float(number)} if needed else {})}
 
 
-def name_and_value(text: str, option: str, example: str) -> tuple[str, str]:
-    """Split NAME=VALUE at the first sign."""
-    name, sign, value = text.partition("=")
-    if not (name and sign and value):
-        raise InputError(option, f"{text!r}", f"write it like {example}", value=text)
-    return name, value
-
-
 def number_of(
     text: str,
     option: str,
@@ -453,23 +472,3 @@ def prices_of(texts: Sequence[str], columns: Sequence[str]) -> float | dict[str,
         for name, text in typed.items()
     }
     return prices if named else prices[""]
-
-
-def cap_of(text: str | None, prior: str) -> list[tuple[str, dict[str, Any]]]:
-    """Return the criterion that NUMBER or NUMBER:MEASURE means, at most so much leakage.
-
-    Whatever the prior, that is a cap on capacity, which is of information alone.
-    """
-    if text is None:
-        return []
-    number, _sign, measure = text.partition(":")
-    remedy = "write it like 0.05, in bits, or 0.6:guessing-probability"
-    arguments: dict[str, Any] = {
-        "b": number_of(number, "--at-most", f"{text!r}", remedy, value=text)
-    }
-    if measure and prior == "any":
-        remedy = "leave out the measure, or --prior any; maximal leakage is whatever the prior"
-        raise InputError("--at-most", f"{measure} whatever the prior", remedy, value=text)
-    if measure:
-        arguments["leakage"] = leakage_of(measure, "--at-most")
-    return [("CapacityCap" if prior == "any" else "LeakageCap", arguments)]

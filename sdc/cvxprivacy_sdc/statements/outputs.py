@@ -18,10 +18,8 @@ from cvxprivacy_sdc.formats.house import PURPOSE, House
 from cvxprivacy_sdc.statements.exits import FORCED, wants_json
 
 __all__ = [
-    "Output", "described", "picture_format", "progress", "refuse_unwritable", "steps", "write_all",
+    "Output", "described", "progress", "refuse_unwritable", "steps", "write_all",
 ]  # fmt: skip
-
-PICTURES = (".pdf", ".png", ".svg")
 
 
 @dataclass(frozen=True)
@@ -87,15 +85,6 @@ def refuse_unwritable(
         if problem:
             raise InputError(f"{prefix}{name}", problem, remedy)
         taken[real] = f"also {prefix}{name}"
-
-
-def picture_format(path: str) -> str:
-    """Return the kind of a picture, by its name."""
-    kind = Path(path).suffix.lower()
-    if kind not in PICTURES:
-        remedy = f"end it with one of {', '.join(PICTURES)}"
-        raise InputError("--picture", f"{path} is no kind of picture", remedy, value=path)
-    return kind[1:]
 
 
 def _forced() -> bool:

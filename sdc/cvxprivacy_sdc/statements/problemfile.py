@@ -24,56 +24,11 @@
     certificate = "proof.json"
     channel = "channel.json"
 
-Keys are the arguments' own names; what a class or a function says of its arguments holds here.
-
-``[source]`` is exactly one of
-
-- ``counts = [[…]]``, with ``w``, ``x``, ``z``, ``names`` if you like;
-- ``pmf = [[…]]``, with the same and ``records`` if you like;
-- ``identical = […]``, the law of X where W = X, with ``x`` if you like;
-- ``gaussian = { rho = 0.95, points = 31, span = 3.0 }``, a sampled Gaussian;
-- ``table = "adult.csv"``, relative to the folder of the problem file, with
-  ``sensitive = "income"``, ``key = ["age", "sex"]`` and what else the reader of tables takes:
-  ``side``, ``weights``, ``bins = { age = 10 }``, ``missing``; of text ``delimiter``, ``decimal``,
-  ``encoding``, ``comment``, ``na``; of a workbook ``sheet``.  The ending tells the format:
-  ``.csv``, ``.tsv``, ``.csv.gz``, ``.parquet``, ``.xlsx``, ``.xls``, ``.ods``, ``.sav``,
-  ``.zsav``, ``.dta``, ``.sas7bdat``, ``.xpt``.  ``groups = { town = "groups.csv", country = 20 }``
-  is a file of value,group or the number of most frequent values that are kept, or a table of value
-  to group, and
-  ``hierarchy = { education = "education.csv" }`` goes with ``level = { education = 2 }``; these
-  files are relative to the folder of the problem file too.
-
-``after`` names the files of the channels of earlier releases of the same records, relative to the
-problem file; with ``remember = false`` where nobody kept what was drawn.
-
-``prior = "any"``, of ``PrivacyDistortion``, is of an intruder who believes anything of W.
-
-``[[laws]]``, any number of them, are further laws of the same letters, each with a ``name`` if you
-like and what ``[source]`` takes.
-
-``[distortion]`` is exactly one of
-
-- ``kind = "hamming"`` or ``"ordinal"``, with ``letters``; ``"squared_error"`` or
-  ``"absolute_error"``, with ``values`` and ``outputs``; ``"hierarchy_distance"``, with
-  ``paths = { Paris = ["France", "Europe"], … }``.  ``letters`` and ``values`` are the source's
-  key letters unless you write others;
-- ``matrix = [[…]]``, with ``outputs`` and ``inputs`` if you like;
-- ``attributes = { age = "ordinal", sex = "hamming" }``, a measure for each key column of a
-  table, with ``weights = { age = 2.0 }`` and ``kind = "per_attribute"`` if you like;
-
-with ``suppress = 0.3``, or ``suppress = { age = 0.3 }``, if key columns may be suppressed: what it
-costs to withhold a value.
-
-``[[criteria]]`` is a ``kind``, any class of ``cvxprivacy.criteria``, with its arguments:
-``ForbiddenMoves`` with ``mask = [[false, true], …]``, ``PreserveMean`` with ``values``, numbers
-in the order of the letters or a table of letter to number.  ``leakage``, of criteria and of
-formulations that take one, is a name (``leakage = "tv"``, ``"hockey-stick:1.5"``) or a ``kind`` of
-``cvxprivacy.leakage`` with its own arguments, and so is the
-``utility`` of a ``MostUsefulRelease``.
-
-``[solve]`` holds arguments of ``solve``: ``method``, ``solver``, ``accuracy``,
-``solver_options``, ``time_limit``, ``verbose``, ``certify``.  ``[output]`` holds the paths,
-relative to the current directory, of the ``certificate`` and of the ``channel``.
+Keys are the arguments' own names; what a class or a function says of its arguments holds here.  The
+manual's page on files lists the sections: sources of ``counts``, ``pmf``, ``identical``,
+``gaussian`` or ``table``, further ``[[laws]]``, distortions of a ``kind``, a ``matrix`` or
+``attributes``, and channels of earlier releases, ``after``.  Files are relative to the folder of
+the problem file, those of ``[output]`` to the current directory.
 
 A letter that is a key of a TOML table is a string there (``values = { 25 = 1.0 }``); a tuple is
 an array.  Errors name the file, the line and the key, entries counted from 0: ``criteria[0].p``.

@@ -16,7 +16,6 @@ from cvxprivacy_sdc.statements.columns import column_of, columns_of, refuse_unkn
 from cvxprivacy_sdc.statements.exits import note_reading
 from cvxprivacy_sdc.statements.options import (
     bins_of,
-    cap_of,
     leakage_of,
     measures_of,
     prices_of,
@@ -202,18 +201,19 @@ def problem_data(options: Mapping[str, Any], header: Sequence[str]) -> dict[str,
 
     The table's path and how it is read are not among them.
     """
-    criteria = [*options["criterion"], *cap_of(options["at_most"], options["prior"])]
+    criteria = options["criterion"]
     if options["budget"] is None and not criteria:
-        problem = "neither a budget, nor --at-most, nor a criterion"
-        raise InputError("--budget", problem, "pass one of them")
-    if options["budget"] is not None and options["at_most"] is not None:
-        remedy = "pass one of them, or --criterion LeakageCap=… beside --budget"
-        raise InputError("--at-most", "the least distortion is found, beside --budget", remedy)
+        problem = "neither a budget nor a criterion"
+        raise InputError(
+            "--budget", problem, "pass one of them, such as --criterion LeakageCap=0.05"
+        )
     if options["leakage"] and options["budget"] is None:
-        problem, remedy = "nothing is minimised of it", "pass --budget, or --at-most 0.1:MEASURE"
+        problem, remedy = "nothing is minimised of it", "pass --budget"
+        remedy += ", or --criterion LeakageCap=0.1:MEASURE"
         raise InputError("--leakage", problem, remedy, value=options["leakage"])
-    if options["prior"] == "any" and options["budget"] is None and options["at_most"] is None:
-        problem, remedy = "nothing is minimised or capped of it", "pass --budget, or --at-most 0.1"
+    if options["prior"] == "any" and options["budget"] is None:
+        problem = "nothing is minimised of it"
+        remedy = "pass --budget, or --criterion CapacityCap=0.1 in its place"
         raise InputError("--prior", problem, remedy, value=options["prior"])
     if options["prior"] == "any" and options["after"]:
         problem, remedy = "any, of several releases together", "leave out --after, or --prior any"
@@ -240,7 +240,6 @@ def problem_data(options: Mapping[str, Any], header: Sequence[str]) -> dict[str,
         "source": counting,
         "distortion": distortion,
         "criteria": [{"kind": kind, **numbers} for kind, numbers in criteria],
-        "solve": {"accuracy": options["accuracy"]},
     }
 
 

@@ -201,9 +201,6 @@ def test_case_is_nothing_in_every_option(here):
         report(*audit, "ill", "--key", "sex")["measures"]
         == (report(*audit, "Ill", "--key", "SEX")["measures"])
     )
-    masked = ("--method", "mdav=3", "--json")
-    outcome = json.loads(say("compare", "t.csv", "--sensitive", "AGE", "--key", "ID", *masked).out)
-    assert "'ID' is taken as the column 'id'" in outcome["notes"]
 
 
 def test_bins_of_a_confidential_column_stay_out_of_the_report_whatever_their_case(here):

@@ -74,6 +74,13 @@ def test_help_and_verify_load_neither_solver_nor_plots(kept, here):
             assert not heavy & set(loaded), args
 
 
+@pytest.mark.parametrize("command", ["release", "apply", "attack", "audit"])
+def test_options_stand_under_headings(command):
+    _, other = say(command, "--help").out.split("\nOther:\n")
+    options = re.findall(r"^  (?:-h, )?(--\w+)", other.split("\n\n")[0], re.MULTILINE)
+    assert options == ["--json", "--help"]
+
+
 def test_the_help_lists_the_exit_code_of_a_loose_optimum():
     text = say("-h").out.split()
     assert re.search(

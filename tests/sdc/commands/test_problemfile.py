@@ -19,6 +19,7 @@ from cvxprivacy_sdc.statements import problemfile
 from cvxprivacy_sdc.statements.toml import written
 from tests import referee
 from tests.lengths import some_at_length
+from tests.repository import ROOT
 
 COUNTS = [[40, 22, 9, 4], [18, 30, 21, 10], [5, 12, 28, 41]]
 AGES = [25, 40, 55, 70]
@@ -257,7 +258,7 @@ def test_the_example_of_the_documentation(read):
 
 
 def test_the_documentation_says_every_kind_and_every_argument():
-    text = problemfile.__doc__
+    text = (ROOT / "docs" / "reference" / "files.md").read_text(encoding="utf-8")
     words = [name for name in distortion.__all__ if name.islower() and name != "per_attribute"]
     words += inspect.signature(cpv.ChannelProblem.solve).parameters
     words += inspect.signature(cpv.PrivacyDistortion).parameters

@@ -228,12 +228,12 @@ def test_other_options_go_with_it(here, more):
 
 
 def test_least_distortion_under_a_criterion_of_all_releases(here):
-    asked = (*ASKED, "--seed", "5", "--at-most", "0.1")
+    asked = (*ASKED, "--seed", "5", "--criterion", "LeakageCap=0.1")
     facts = report(*sequel("--out", "a.csv", "--certificate", "p.json", asked=asked))
     together = next(row for row in facts["sequel"]["told"] if row["name"] == "all together")
     assert together["upper"] <= 0.1 + 1e-12
     assert facts["checks"][0]["law"]["holds"] is True
-    tight = (*ASKED, "--seed", "5", "--at-most", "1e-6")
+    tight = (*ASKED, "--seed", "5", "--criterion", "LeakageCap=1e-6")
     refused(*sequel("--out", "b.csv", asked=tight), code=3)
 
 
@@ -261,7 +261,6 @@ def test_what_makes_no_sequel_is_refused(here):
     refused(*sequel(earlier=2 * EARLIER), pieces=["--after", "one table twice", "independently"])
     asked = [part for part in SECOND if part not in ("--row-id", "id")]
     refused(*sequel(asked=asked), pieces=["--row-id", "none, with --after"])
-    refused(*sequel("--holdout", "0.5"), pieces=["--holdout"])
     refused(*sequel("--noise"), pieces=["--noise"])
     refused(*sequel("--ensure", "table", "--out", "o.csv"), pieces=["--ensure table"])
     refused(*sequel("--out", "jan.csv", "--force"), pieces=["the input jan.csv"])

@@ -140,7 +140,7 @@ def test_the_problem_written_is_the_one_typed(path, full, here):
     Path("link").symlink_to("deep")
     how = ("--distortion", "age=0.1*ordinal,sex=3*hamming", "--criterion", "KeepProbability=0.3",
            "--criterion", "PreserveMarginal", "--criterion", "TCloseness=0.1", "--units", "nats",
-           "--accuracy", "high", "--bins", "age=-inf:30:45:inf", "--na", "none", "--na", "?",
+           "--bins", "age=-inf:30:45:inf", "--na", "none", "--na", "?",
            "--delimiter", ",", "--encoding", "utf-8", "--missing", "level")  # fmt: skip
     place = here if full else Path()
     typed = ("--sensitive", "ill", "--key", "age,sex", "--budget", "0.30000000000000004")

@@ -146,18 +146,20 @@ def test_several_earlier_tables():
 
 @pytest.mark.long
 def test_letters_that_are_not_of_their_channels():
-    assert sequel().fits(TABLE)
-    assert not sequel(released=JANUARY.assign(id=JANUARY["id"].to_numpy()[::-1])).fits(TABLE)
+    assert sequel().matching(TABLE).fits
+    assert (
+        not sequel(released=JANUARY.assign(id=JANUARY["id"].to_numpy()[::-1])).matching(TABLE).fits
+    )
     other = solved(TABLE, 0.3).channel
-    assert not sequel(released=other.apply(TABLE, seed=5, row_id="id")).fits(TABLE)
+    assert not sequel(released=other.apply(TABLE, seed=5, row_id="id")).matching(TABLE).fits
     moved = TABLE.assign(age=TABLE["age"].replace(60, 40))
-    assert not sequel().fits(moved)
+    assert not sequel().matching(moved).fits
     together = solved(TABLE, 0.25, after=[FIRST, other]).channel
     for seed, independent in ((5, False), (77, True)):
         december = other.apply(TABLE, seed=seed, row_id="id")
         both = {"after": [FIRST, other], "released": [JANUARY, december]}
-        assert sequel(together=together, **both).fits(TABLE) is independent
-    few = sequel().fits(TABLE[:3])
+        assert sequel(together=together, **both).matching(TABLE).fits is independent
+    few = sequel().matching(TABLE[:3]).fits
     assert few
 
 

@@ -97,11 +97,6 @@ def test_every_reason_is_told(monkeypatch):
     assert "LocalPrivacy(4)" in local.words
     reasons += [local, reason(asked, table, draw="balanced"), reason(asked, table, time_limit=0)]
     reasons.append(reason(asked, pl.DataFrame(table).lazy()))
-    half = cpv.DiscreteSource.from_schema(
-        table.iloc[::2], asked.source.schema, (asked.source.w, asked.source.x)
-    )
-    of_half = cpv.MinimumDistortion(half, cpv.hamming(half.x), [CLOSE])
-    reasons.append(reason(of_half, table, source=asked.source))
     with monkeypatch.context() as patch:
         patch.setattr(table_design, "_CELLS", 3)
         reasons.append(reason(asked, table))
