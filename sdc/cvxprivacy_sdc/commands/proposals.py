@@ -205,17 +205,18 @@ def curve_of(
     """
     height = source.information(units=problem.units)
     outline = _solved(problem, progress, tol=max(COARSE * height, NO_HEIGHT))
-    places = np.linspace(*map(float, outline.solved_range or (0.0, 0.0)), PLACES)
+    first, last = map(float, outline.solved_range or (0.0, 0.0))
+    places = np.linspace(first, last, PLACES)
     heights = outline.inner(places)
     high, low = heights[[0, -1]]
     if high - low <= NO_HEIGHT:
         nothing = f"no budget lowers what it tells ({', '.join(source.names[:2])})"
         raise InputError("--key", nothing, "name columns that tell more")
     end = (heights <= low + LEFT * (high - low)).argmax()
-    first, reach = float(places[0]), float(places[end])
+    reach = float(places[end])
     lines = np.interp(places[: end + 1], (first, reach), (high, heights[end]))
-    bend = float(places[(lines - heights[: end + 1]).argmax()])
-    budgets = {*round_numbers(first, min(2 * bend, reach)), *round_numbers(first, reach)}
+    knee = float(places[(lines - heights[: end + 1]).argmax()])
+    budgets = {*round_numbers(first, min(2 * knee, reach)), *round_numbers(first, reach)}
     points = _solved(problem, progress, points=sorted(budgets)).points
     return [
         row_of(float(point.x), point.solution, source)

@@ -12,20 +12,21 @@ from typing import TYPE_CHECKING, Any
 from cvxprivacy.certificates.certificate import refuse_other
 from cvxprivacy.programs.worst import first_part
 from cvxprivacy.text import cells
-from cvxprivacy_sdc.dossier import first, provenance, tradeoff, words
+from cvxprivacy_sdc.dossier import provenance, tradeoff, words
 from cvxprivacy_sdc.dossier.board import (
     audit_verdict,
     audited,
     cautions,
     check_facts,
-    found_rows,
+    figures,
     release_verdict,
     unmodified_columns,
 )
+from cvxprivacy_sdc.dossier.leaks import counted, leaks, of_order, of_release
 from cvxprivacy_sdc.dossier.provenance import Asked, Facts, Kept, input_facts, verification
 from cvxprivacy_sdc.dossier.secrecy import Guard, file_name, guard_of
 from cvxprivacy_sdc.dossier.sections import ABSENT, SCHEMA, SECTIONS
-from cvxprivacy_sdc.dossier.tables import Drawn, counted_letters, measures, uncertainty, worst_group
+from cvxprivacy_sdc.dossier.tables import Drawn, counted_letters, measures, uncertainty
 from cvxprivacy_sdc.dossier.words import rounded
 from cvxprivacy_sdc.statements.exits import notes
 
@@ -118,7 +119,6 @@ def release_facts(
     changes = guard.kept(document.get("distortion_words") or [], numbers=False)
     if not document["released"] or sequel is not None:
         changes = [f"{line} (expected of the randomisation)" for line in changes]
-    columns = {"sensitive": schema.sensitive, "key": schema.key}
     seed = provenance.seed_of(asked.arguments, balanced=balanced)
     return dossier_of(
         "release",
@@ -134,22 +134,15 @@ def release_facts(
             all_records=of_all,
             sequel=sequel is not None,
         ),
-        first={
-            "records": source.records or 0,
-            "others": first.others(columns, asked.opened),
-            "asked": [*first.standing(checks), *first.undecided(checks, criteria)],
-            "told": first.with_meanings(
-                [*first.of_release(document, columns, drawn.audit), *first.of_order(order)]
-            ),
-            "cost": first.costs(columns, drawn.changed, changes, asked.opened, order),
-        },
+        leaks=leaks(schema, asked.opened, **of_release(document, drawn.audit), **of_order(order)),
+        undecided=_undecided(checks, criteria),
         cautions=[
             *cautions(document, seed, source, checks, drawn),
             *(() if sequel is None else sequel["statements"]),
         ],
         asked=words.asked(data, criteria, schema),
         distortion_words=changes,
-        found=found_rows(document, solution, drawn),
+        figures=figures(document),
         program=program_facts(
             problem,
             solution,
@@ -185,6 +178,12 @@ def release_facts(
     )
 
 
+def _undecided(checks: Sequence[Check], criteria: Sequence[Any]) -> list[str]:
+    """Return the criteria of a table that are not decided, as no table was drawn."""
+    stated = {check.stated for check in checks}
+    return [repr(rule) for rule in criteria if rule.of_table and repr(rule) not in stated]
+
+
 def _sizes(source: DiscreteSource) -> dict[str, int]:
     """Return how many records a source has, and of how many values they are."""
     counted = {"records": source.records or 0, "left_out": source.dropped}
@@ -203,9 +202,21 @@ def of_files(
     return {
         "title": f"Release of {file_name(asked.table)}",
         "verdict": verdict,
-        "files": first.handed_on(verdict, released, stay),
+        "files": handed_on(verdict, released, stay),
         "input": input_facts(asked, schema, sizes, guard, notes, seed),
         "verification": check,
+    }
+
+
+def handed_on(verdict: Facts, released: Facts | None, stay: Sequence[str | None]) -> Facts:
+    """Return which file leaves the house, with its SHA-256, and which never do.
+
+    ``stay`` has the names of all other files, None for one that is not there.
+    """
+    return {
+        "released": released and {name: released[name] for name in ("name", "sha256")},
+        "leaves": released is not None and verdict["may_be_released"] is True,
+        "stay": [*dict.fromkeys(name for name in stay if name), "this report"],
     }
 
 
@@ -327,8 +338,6 @@ def audit_facts(asked: Asked, audit: Audit, released: str | None, opened: Any) -
     alone = released is None
     measured = measures(audit, guard)
     measured["notes"] = before.kept(measured["notes"])
-    original_key = {"What the original key tells": f"{audit.before.plugin:.4g} {audit.units}"}
-    columns = {"sensitive": schema.sensitive, "key": schema.key}
     verdict = audit_verdict(checks)
     table = asked.house.table
     of_released = (
@@ -337,33 +346,18 @@ def audit_facts(asked: Asked, audit: Audit, released: str | None, opened: Any) -
         else provenance.input_file(released)
     )
     stay = [None if alone else f"{table['name']} (the original)", asked.house.name]
-    rows = {
-        "Records": f"{source.records:,}",
-        "Released groups": f"{len(source.x):,}",
-        **({} if alone else original_key),
-        "What the key tells": f"{audit.after.plugin:.4g} {audit.units}",
-        "Smallest group": f"{audit.measures['k'].worst:,.0f} records",
-        "Greatest divergence of a group": worst_group(audit),
-    }
     w = cells(schema.sensitive)
     return dossier_of(
         "audit",
         title=f"Audit of {file_name(released or asked.table)}",
         verdict=verdict,
-        first={
-            "records": source.records or 0,
-            "others": first.others(columns, opened),
-            "asked": first.standing(checks),
-            "told": first.with_meanings(first.counted(audit, columns)),
-            "cost": [],
-        },
-        files=first.handed_on(verdict, of_released, stay),
+        leaks=leaks(schema, opened, **counted(audit)),
+        files=handed_on(verdict, of_released, stay),
         cautions=[
             "the columns that are neither confidential nor key were not measured: what they tell "
             "comes on top"
         ],
         asked=[f"{c!r}: {c.in_words(w=w, units=audit.units).asks}." for c in audit.criteria],
-        found=[{"name": name, "value": value} for name, value in rows.items()],
         input={
             **input_facts(asked, original.schema, _sizes(original), before, notes(), None),
             "released": None if alone else of_released,
