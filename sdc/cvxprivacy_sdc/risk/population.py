@@ -77,7 +77,7 @@ from cvxprivacy.errors import InputError
 from cvxprivacy.frozen import owned
 from cvxprivacy.model.discrete import DiscreteSource
 from cvxprivacy.model.information import divergence, entropy, mutual_information, nat
-from cvxprivacy.text import upwards
+from cvxprivacy.text import aligned, upwards
 from cvxprivacy.validation import array, generator, number
 from cvxprivacy_sdc.risk.estimators import Information, draws_of, estimated
 
@@ -206,30 +206,9 @@ class PopulationRisk:
         return rows
 
     def __str__(self) -> str:
-        first, *others = self.bounds
-        units, (design, held) = self.units, self.records
-        lines = [
-            f"population: channel designed on {design:,} records, measured on {held:,} others",
-            f"  I(W; X̂)          at most {self.upper:.6g} {units} at {self.level:g}, proved: "
-            f"{first.source}",
-            f"  assumed          {self.assumption}",
-            f"  plug-in          {self.holdout.plugin:.6g} on the others (bias about "
-            f"{self.holdout.bias:.2g}), {self.design.plugin:.6g} on the design (bias about "
-            f"{self.design.bias:.2g}), {self.overall:.6g} on all",
-        ]
-        if self.holdout.lower is not None:
-            ends = f"[{self.holdout.lower:.6g}, {self.holdout.upper:.6g}]"
-            lines.append(f"  bootstrap        {ends} at {self.level:g}, not proved")
-        if self.holdout.note:
-            lines.append(f"  bootstrap        {self.holdout.note}")
-        values = ", ".join(f"{bound.name} {bound.value:.4g}" for bound in others)
-        lines.append(f"  other bounds     {values}; the first was chosen on the design")
-        if self.distortion is not None:
-            designed, overall = self.distortion
-            lines.append(
-                f"  distortion       {designed:.6g} on the design, {overall:.6g} on all records"
-            )
-        return "\n".join(lines)
+        design, held = (f"{number:,}" for number in self.records)
+        head = f"population: channel designed on {design} records, measured on {held} others"
+        return "\n".join([head, *(f"  {line}" for line in aligned([*self.rows().items()]))])
 
 
 def _estimate(of: Information) -> dict[str, Any]:

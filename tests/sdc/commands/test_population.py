@@ -19,7 +19,7 @@ HALF = ("release", "t.csv", *BOTH, "--seed", 1, "--holdout", 0.5, "--no-untouche
 def test_all_records_are_released_through_the_channel_of_a_part(here):
     text = say(*HALF, "--out", "o.csv", "--certificate", "p.json", "--channel", "c.json").out
     assert "population: channel designed on 150 records, measured on 150 others" in text
-    assert re.search(r"I\(W; X̂\) +at most [0-9.]+ bits at 0\.95, proved: Chernoff", text)
+    assert re.search(r"at 95%, proved +I\(W; X̂\) is at most [0-9.]+ bits: Chernoff", text)
     assert "all 300 go through it" in text
     assert len(rows("o.csv")) == 300
     assert (cpv.Channel.load("c.json").p_input * 150).sum() == pytest.approx(150)
