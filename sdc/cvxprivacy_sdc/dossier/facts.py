@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from cvxprivacy.certificates.certificate import refuse_other
 from cvxprivacy.programs.worst import first_part
-from cvxprivacy.text import cells
 from cvxprivacy_sdc.dossier import provenance, tradeoff, words
 from cvxprivacy_sdc.dossier.board import (
     audit_verdict,
@@ -146,7 +145,6 @@ def release_facts(
         program=program_facts(
             problem,
             solution,
-            _meanings(problem),
             minimised,
             sees=problem.encoder,
             designed="designed" in document,
@@ -263,36 +261,11 @@ def _height(
     return abs(more) * measure.unit(solution.units)
 
 
-def _meanings(problem: ChannelProblem) -> dict[str, str]:
-    """Return what the symbols of a program are."""
-    schema = problem.source.schema
-    assert schema is not None
-    w, x = cells(schema.sensitive), cells(schema.key)
-    sees, also = ("x", "") if problem.encoder == "x" else ("w, x", f"; it depends on {w} too")
-    earlier, of = {}, "of that cell"
-    if schema.earlier:
-        sees, of = f"{sees}, z", "of that cell and of the earlier letters"
-        earlier = {"Z": f"{x} as released before"}
-    symbols = {
-        "W": f"{w}: what is confidential",
-        "X": f"{x}, the key",
-        r"\hat X": f"the released {x}",
-        **earlier,
-        rf"p(\hat x \mid {sees})": f"with which probability a record {of} is released as another"
-        + also,
-    }
-    if getattr(problem, "prior", "source") == "any":
-        symbols["r"] = f"the law of {x} that is least far from what each value of {w} is "
-        symbols["r"] += "released as"
-    return symbols
-
-
 def program_facts(
-    problem: Any, solution: Solution, meanings: Mapping[str, str], minimised: tuple[str, str],
-    *, sees: str, designed: bool = False, draw: str = "independent",
-    weights: Mapping[str, float] | None = None,
+    problem: Any, solution: Solution, minimised: tuple[str, str], *, sees: str,
+    designed: bool = False, draw: str = "independent", weights: Mapping[str, float] | None = None,
 ) -> Facts:  # fmt: skip
-    """Return a program in mathematics with the meaning of its symbols, and its optimum.
+    """Return a program in mathematics, and its optimum.
 
     ``minimised`` is what is, in words, and its unit; parts of the distortion are told with their
     ``weights``, so that they add up to it.
@@ -305,7 +278,6 @@ def program_facts(
         "formulation": type(problem).__name__,
         "statement": solution.statement,
         "rows": statement_rows(problem.latex),
-        "symbols": [{"symbol": name, "meaning": text} for name, text in meanings.items()],
         "status": solution.status,
         "minimised": minimised[0],
         "unit": minimised[1],
@@ -313,7 +285,7 @@ def program_facts(
         "upper": rounded(solution.upper, 12),
         "gap": rounded(solution.gap, 3),
         "terms": [
-            {"name": n, "words": words.quantity(n), "value": rounded(float(v) * scale.get(n, 1))}
+            {"name": n, "value": rounded(float(v) * scale.get(n, 1))}
             for n, v in solution.terms.items()
         ],
     }
@@ -346,7 +318,6 @@ def audit_facts(asked: Asked, audit: Audit, released: str | None, opened: Any) -
         else provenance.input_file(released)
     )
     stay = [None if alone else f"{table['name']} (the original)", asked.house.name]
-    w = cells(schema.sensitive)
     return dossier_of(
         "audit",
         title=f"Audit of {file_name(released or asked.table)}",
@@ -357,7 +328,7 @@ def audit_facts(asked: Asked, audit: Audit, released: str | None, opened: Any) -
             "the columns that are neither confidential nor key were not measured: what they tell "
             "comes on top"
         ],
-        asked=[f"{c!r}: {c.in_words(w=w, units=audit.units).asks}." for c in audit.criteria],
+        asked=words.asked({"units": audit.units, "distortion": {}}, audit.criteria, schema),
         input={
             **input_facts(asked, original.schema, _sizes(original), before, notes(), None),
             "released": None if alone else of_released,

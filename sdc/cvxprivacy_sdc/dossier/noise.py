@@ -14,8 +14,7 @@ import numpy as np
 from cvxprivacy.exact import FloatArray
 from cvxprivacy.extras import pd
 from cvxprivacy.tables.schema import TableSchema
-from cvxprivacy.text import cells
-from cvxprivacy_sdc.dossier import tradeoff
+from cvxprivacy_sdc.dossier import tradeoff, words
 from cvxprivacy_sdc.dossier.board import TYPED_SEED, check_facts, release_verdict
 from cvxprivacy_sdc.dossier.facts import dossier_of, of_files, program_facts
 from cvxprivacy_sdc.dossier.leaks import SHARE_DIGITS, leaks, of_order
@@ -83,7 +82,6 @@ def noise_facts(
         reading=asked.opened.reading([*columns["sensitive"], *columns["key"]], frame),
     )  # fmt: skip
     key, units = list(schema.key), problem.units
-    w, x = cells(list(schema.sensitive)), cells(key)
     check = _budget(frame, problem, solution, released)
     document: Facts = {"status": solution.status, "released": released}
     document |= {"order": order.document(), "undone": undone}
@@ -101,12 +99,6 @@ def noise_facts(
         problem, solution, minimised, before, parts=len(key),
         words="mean share of the variance that is error",
     )  # fmt: skip
-    meanings = {
-        "W": f"{w}: what is confidential, each column of variance 1",
-        "X": f"{x}, the key, each column of variance 1",
-        r"\hat X": f"the released {x}",
-        r"\Sigma": r"the covariance of the errors",
-    }
     guard = Guard([], schema.columns)  # its text speaks of columns and measures alone
     return dossier_of(
         "release",
@@ -123,11 +115,11 @@ def noise_facts(
         cautions=[
             *_CAUTIONS, *notes, *(entry["words"] for entry in undone), *[TYPED_SEED] * seed["given"]
         ],
-        asked=[
-            f"Add errors to the numbers of {x} so that they tell as little as possible about {w}.",
-            f"Mean share of the variance that is error: at most {problem.budget / len(key):g}.",
-        ],
-        program=program_facts(problem, solution, meanings, minimised, sees="x"),
+        asked=words.asked(
+            {"units": units, "distortion": {}, "budget": float(problem.budget) / len(key)},
+            (), schema,
+        ),
+        program=program_facts(problem, solution, minimised, sees="x"),
         checks=check_facts([check], None),
         tradeoff=curve,
         changed=None if released is None else changed(frame[key], pd.DataFrame(released)),

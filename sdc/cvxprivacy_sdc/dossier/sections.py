@@ -25,7 +25,15 @@ SECTIONS: dict[str, tuple[str, Any]] = {
     "verdict": ("Null: nothing was drawn, or nothing was asked.",
         {"may_be_released": truth, "words": str, "reasons": names}),
     "cautions": ("What the board should weigh before it signs.", names),
-    "asked": ("", names),
+    "asked": (
+        "What was asked for; `suppress` has the price of a value that is withheld, of all columns "
+        "where none is named.",
+        {
+            "budget": number, "units": str, "leakage": str, "prior": ("source", "any"),
+            "attributes": [{"column": str, "kind": str, "weight": float}],
+            "suppress": [{"column": str, "price": float}],
+            "criteria": [{"criterion": str, "asks": str}],
+        }),
     "undecided": ("Criteria of a table that are not decided, as none was drawn.", names),
     "leaks": (
         "What is still told, counted in the released table where `information.counted`: by the "
@@ -95,7 +103,7 @@ SECTIONS: dict[str, tuple[str, Any]] = {
             ],
             "missing": ("refuse", "level", "drop"), "reading": {str: (str, float, bool, None)},
             "when": re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00$"), "versions": {str: str},
-            "command": str, "seed": ({"given": bool, "secret": bool, "words": str}, None),
+            "command": str, "seed": ({"given": bool, "row_id": bool, "balanced": bool}, None),
             "notes": names,
         }),
     "program": (
@@ -104,9 +112,9 @@ SECTIONS: dict[str, tuple[str, Any]] = {
         "randomisation saw of W, X and earlier releases.",
         {
             "designed": bool, "draw": str, "sees": str, "formulation": str, "statement": str,
-            "rows": [{"left": str, "right": str}], "symbols": [{"symbol": str, "meaning": str}],
+            "rows": [{"left": str, "right": str}],
             "status": str, "minimised": str, "unit": str, "lower": number, "upper": number,
-            "gap": number, "terms": [{"name": str, "words": str, "value": number}],
+            "gap": number, "terms": [{"name": str, "value": number}],
         }),
     "sequel": (
         "Of a release after others: which records are in them, and what all tell, between two"

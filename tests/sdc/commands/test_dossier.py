@@ -321,7 +321,6 @@ def test_the_input_is_told_without_folder_and_seed(made, facts):
     assert summary["versions"]["numpy"] == np.__version__
     assert "--seed (kept out)" in summary["command"]
     assert summary["seed"]["given"]
-    assert not summary["seed"]["secret"]
     assert any("without --seed" in line for line in facts["cautions"])
     words = shlex.split(summary["command"].replace("(kept out)", "X"))
     assert words[:3] == ["cvxprivacy", "release", "t.csv"]
@@ -329,9 +328,9 @@ def test_the_input_is_told_without_folder_and_seed(made, facts):
 
 def test_a_seed_that_was_not_typed_is_fresh_and_secret(here):
     say("release", "t.csv", *BOTH, "--no-untouched", "--out", "o.csv", "--report", "a.json")
-    seed = loaded("a.json")["input"]["seed"]
-    assert seed["secret"]
-    assert "fresh" in seed["words"]
+    facts = loaded("a.json")
+    assert not facts["input"]["seed"]["given"]
+    assert "fresh, of 128 bits" in text_of(facts)
 
 
 @pytest.mark.long
@@ -409,7 +408,7 @@ def test_no_heading_stands_over_nothing(facts, population):
 
 def test_a_page_is_safe_from_what_tables_are_called(facts):
     facts["title"] = 'Release of <script>alert(1)</script>.csv "; } body { display: none'
-    facts["asked"].append("<b>&")
+    facts["undecided"].append("<b>&")
     page = html(facts)
     assert "<script" not in page
     assert "&lt;b&gt;&amp;" in page
