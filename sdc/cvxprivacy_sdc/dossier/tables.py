@@ -229,6 +229,7 @@ def counted_letters(
     measure, sizes = audit.measures["I1"], audit.released.joint.sum(axis=0)
     schema = audit.released.schema
     assert schema is not None
+    cells = audit.letters if len(schema.key) > 1 else [(letter,) for letter in audit.letters]
     large = [i for i in measure.order if sizes[i] >= FEWEST]
     small = sorted(i for i in measure.order if sizes[i] < FEWEST)
     return {
@@ -240,12 +241,12 @@ def counted_letters(
             {
                 "key": [
                     _labelled(part, labels.get(name, {}))
-                    for name, part in zip(schema.key, _parts(audit.letters[i]), strict=True)
+                    for name, part in zip(schema.key, parts, strict=True)
                 ],
                 "records": int(sizes[i]),
                 "risk": rounded(float(measure.values[i]), COARSE) if sizes[i] >= FEWEST else None,
             }
-            for i in [*large, *small]
+            for i, parts in ((i, cells[i]) for i in (*large, *small))
         ],
     }
 
@@ -254,10 +255,6 @@ def _labelled(part: Any, labels: Mapping[Any, str]) -> str:
     """Return a value as people read it, a code behind what it is called."""
     called = labels.get(part) if isinstance(part, int | float | str) else None
     return shown(part) if called is None else f"{called} ({shown(part)})"
-
-
-def _parts(letter: Any) -> tuple[Any, ...]:
-    return letter if isinstance(letter, tuple) else (letter,)
 
 
 def measures(audit: Audit, guard: Guard) -> Facts:
