@@ -142,7 +142,7 @@ def figures(document: Mapping[str, Any]) -> Facts:
         "whatever_prior": None if prior is None else float(upwards(prior)),
         "before_recoding": information
         and {"value": rounded(information["before"]), "units": information["units"]},
-        "informed": informed and {name: rounded(informed[name]) for name in ends},
+        "informed": informed and {name: rounded(informed[name], 4) for name in ends},
         "leakage": leakage and {
             "measure": leakage["measure"],
             **{name: rounded(leakage[name]) for name in ("before", "after", "none")},
