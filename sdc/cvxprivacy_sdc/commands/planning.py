@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from cvxprivacy.errors import InfeasibleError, InputError
 from cvxprivacy.files import relative
 from cvxprivacy.tables.schema import TableSchema
 from cvxprivacy.text import aligned, plain, upwards
 from cvxprivacy_sdc.commands import proposals
-from cvxprivacy_sdc.commands.proposals import NONE, Row
+from cvxprivacy_sdc.commands.proposals import Row
 from cvxprivacy_sdc.commands.release import release
 from cvxprivacy_sdc.copied.joint_disclosure import copied_disclosure
 from cvxprivacy_sdc.copied.order import OrderTest
@@ -50,6 +51,11 @@ from cvxprivacy_verifier.wording import many
 
 __all__ = ["Planning"]
 
+NONE = "none"  # the answer that promises nothing
+MOST_CELLS, PER_CELL = 250, 20  # of a key, and records to a cell on average
+FEW = 20  # values of a number that needs no bands to be confidential
+PARTS = "q5"  # of one that does
+SMALL = 5  # records, under which a group is small
 _PROMISES = {
     NONE: "nothing: who reads the whole table learns as little as can be",
     "KAnonymity=5": "against who looks for a person: each released group has 5 records at least",
@@ -82,7 +88,7 @@ class Planning:
         self.document: dict[str, Any] = {"table": table, "answers": []}
         for path in self.paths.values():
             refuse_unwritable({"plan": path}, table)
-        # what an option says wrongly is refused before any work
+        # a wrong option is refused before any work
         self.budget, self.out = ([options[n]] if options[n] else [] for n in ("budget", "out"))
         for typed, check in ((self.budget, _number), (self.out, self._free)):
             if typed:
@@ -112,33 +118,35 @@ class Planning:
         check: Callable[[Sequence[str]], Any],
     ) -> Any:  # fmt: skip
         """Return what a question is answered with: by an option, at the terminal, as proposed."""
-        answers = self.document["answers"]
-        number, proposal = f"{len(answers) + 1}.", ", ".join(proposed)
-        reason = "as the option says" if typed else f"proposed: {why}"
+        answers, proposal = self.document["answers"], ", ".join(proposed)
+        asked = f"{len(answers) + 1}. {question}"
+        reason = "   as the option says" if typed else f"   proposed: {why}"
         if self.asks and not typed:
-            self._tell("", f"   {reason}")
+            self._tell("", reason)
             text, value = click.prompt(
-                f"{number} {question}", default=proposal,
+                asked, default=proposal,
                 value_proc=_asked(lambda text: check(proposed if text == proposal else [text])),
             )  # fmt: skip
             by = "proposal" if text == proposal else "terminal"
         else:
             text, value = ", ".join(typed or proposed), check(typed or proposed)
             by = "option" if typed else "proposal"
-            self._tell("", f"{number} {question} {text}", f"   {reason}")
+            self._tell("", f"{asked} {text}", reason)
         facts = {"question": question, "answer": text, "by": by, "proposal": proposal, "why": why}
         answers.append(facts)
         return value
 
     def _columns(self, option: str, texts: Sequence[str]) -> list[str]:
-        """Return columns of the table that records share values of."""
+        """Return columns of the table whose values records share; the key is not confidential."""
         names = columns_of(texts, self.header, option)
         for column in map(self.facts.__getitem__, names):
-            if not column.telling:
-                problem = f"{column.name!r} has one value"
-                if column.values != 1:
-                    problem = f"{column.name!r} has {column.of_records}"
+            if not column.shared:
+                problem = f"{column.name!r} has {many(column.values, 'value')} in "
+                problem += many(self.records, "record")
                 remedy = "name columns of which records share values"
+                raise InputError(option, problem, remedy, value=column.name)
+            if option == "--key" and column.name in self.sensitive:
+                problem, remedy = f"{column.name!r} is confidential", "name it once: it is copied"
                 raise InputError(option, problem, remedy, value=column.name)
         return names
 
@@ -155,8 +163,8 @@ class Planning:
         self.records = columns[0].records if columns else 0
         if (row_id := self.options["row_id"]) is not None:
             row_id = column_of(row_id, self.header, "--row-id")
-            if self.facts[row_id].values != self.records:
-                problem = f"{row_id!r} has {self.facts[row_id].of_records}"
+            if (values := self.facts[row_id].values) != self.records:
+                problem = f"{row_id!r} has {values:,} values in {self.records:,} records"
                 raise InputError("--row-id", problem, "name a column that names each", value=row_id)
         self.row_id, self.seed = row_id, None if row_id is None else secrets.randbits(128)
         rows = [(c.name, c.kind, f"{c.values:,}", f"{c.missing:,}") for c in columns]
@@ -174,18 +182,21 @@ class Planning:
         self.bins = shared.bins_of(self.options["bins"], self.header)
         wide = [
             n for n in self.sensitive
-            if self.facts[n].numbers and self.facts[n].values > proposals.FEW and n not in self.bins
+            if self.facts[n].numbers and self.facts[n].values > FEW and n not in self.bins
         ]  # fmt: skip
-        parts = proposals.PARTS
-        self.bins |= dict.fromkeys(wide, parts)
-        self.typed_bins = [*self.options["bins"], *(f"{name}={parts}" for name in wide)]
+        self.bins |= dict.fromkeys(wide, PARTS)
+        self.typed_bins = [*self.options["bins"], *(f"{name}={PARTS}" for name in wide)]
         if wide:
-            bands = f"five bands of about equal counts (--bins {parts}), as it has many values"
+            bands = f"five bands of about equal counts (--bins {PARTS}), as it has many values"
             self._tell(f"   {', '.join(wide)}: {bands}")
 
     def _key(self) -> None:
         """Measure what each other column tells of W, and settle the key."""
-        possible = proposals.others([*self.facts.values()], self.sensitive)
+        about = ", ".join(self.sensitive)
+        possible = [c for c in self.facts.values() if c.shared and c.name not in self.sensitive]
+        if not possible:
+            problem = f"no column beside {about} has values that records share"
+            raise InputError("--key", problem, "pass a table with columns that others may know")
         of_sensitive = {name: self.bins[name] for name in self.sensitive if name in self.bins}
         schema = TableSchema.of(
             self.frame, sensitive=self.sensitive, key=possible[0].name, side=None, weights=None,
@@ -194,27 +205,19 @@ class Planning:
         columns = [name for name in self.header if name not in self.sensitive]
         with progress(len(columns), "columns") as measured:
             leaks = untouched(self.frame, schema, columns=columns, progress=measured)
-        proposed, why = proposals.knowable(possible, {leak.column: leak for leak in leaks})
-        about = ", ".join(self.sensitive)
-        self._tell("", f"what each column tells of {about} by itself, less chance, at 99 %:")
+        information = {leak.column: leak.corrected for leak in leaks}
+        proposed, why = proposals.knowable(possible, information)
         because = {name: f": {reason}" for name, reason in proposed.items()}
+        self._tell("", f"what each column tells of {about} by itself, less chance, at 99 %:")
         self._tell(*(f"{leak}{because.get(leak.column, '')}" for leak in leaks), by=2)
         self.document["tells"] = [
             {"column": leak.column, "bits": leak.information and leak.corrected,
              "lower": leak.lower, "upper": leak.upper, "words": str(leak)} for leak in leaks
         ]  # fmt: skip
-
-        def check(texts: Sequence[str]) -> list[str]:
-            names = self._columns("--key", texts)
-            for name in names:
-                if name in self.sensitive:
-                    remedy = "name it once: it is copied"
-                    raise InputError("--key", f"{name!r} is confidential", remedy, value=name)
-            return names
-
         self.key = self._settle(
-            "Which columns could a stranger know?", [*proposed], why, self.options["key"], check
-        )
+            "Which columns could a stranger know?", [*proposed], why, self.options["key"],
+            lambda texts: self._columns("--key", texts),
+        )  # fmt: skip
         leave_out(
             self.opened, self.options["drop"] or None, None, key=self.key,
             used=[*self.sensitive, *self.key], row_id=self.row_id,
@@ -233,7 +236,7 @@ class Planning:
             "missing": self.missing or "refuse",
         }  # fmt: skip
         counting, choice, typed = settled, None, self.options["cells"]
-        most = typed or max(2, min(proposals.MOST_CELLS, self.records // proposals.PER_CELL))
+        most = typed or max(2, min(MOST_CELLS, self.records // PER_CELL))
         try:
             settled, choice = chosen(self.opened, counting, most)
         except InputError as error:  # the coarsest key has more
@@ -246,10 +249,12 @@ class Planning:
         assert source.schema is not None
         self.recoding = [] if choice is None else shlex.split(" ".join(options_of(choice)))
         facts = recoded(settled, source.schema, choice)
-        self.distortion = [*self.options["distortion"]]
-        self.distortion = self.distortion or proposals.distortions(source, self.facts)
+        ordered = {n for n in self.key if n in source.schema.bins or self.facts[n].ordered}
+        kinds = [f"{n}={'ordinal' if n in ordered else 'hamming'}" for n in self.key]
+        self.distortion = [*self.options["distortion"]] or kinds * bool(ordered)
         self.before = source.information()
-        smallest, self.small = proposals.small_groups(source)
+        sizes = np.rint(source.p_x * source.records).astype(int)
+        smallest, self.small = int(sizes.min()), int((sizes < SMALL).sum())
         bias = chance_in_words(source.bias() if choice is None else facts["bias"]["after"], facts)
         measured = ", ".join(self.distortion) or "a record counts once if anything in it changed"
         self._tell(
@@ -257,12 +262,12 @@ class Planning:
             *recoded_text(facts),
             f"the key tells {self.before:.4f} bits of {', '.join(self.sensitive)}, {bias}",
             f"change is measured by {measured}",
-            f"{many(len(source.x), 'group')} of equal keys, the smallest of "
-            f"{many(smallest, 'record')}; {self.small:,} of fewer than 5",
+            f"{many(len(sizes), 'group')} of equal keys, the smallest of "
+            f"{many(smallest, 'record')}; {self.small:,} of fewer than {SMALL}",
         )
         self.document |= {
             "recoding": facts, "distortion": self.distortion, "information": self.before,
-            "groups": {"all": len(source.x), "smallest": smallest, "small": self.small},
+            "groups": {"all": len(sizes), "smallest": smallest, "small": self.small},
         }  # fmt: skip
 
     def _promise(self) -> None:
@@ -333,9 +338,7 @@ class Planning:
         order = OrderTest.of(self.frame, schema, dropped=self.dropped)
         self.shuffle = any(not one.by for one in order.remaining)
         advice += order.lines
-        if advice:
-            self._tell("")
-            self._tell(*advice, by=3)
+        self._tell(*[""] * bool(advice), *(f"   {line}" for line in advice))
         self.document["advice"] = advice
         left_out = f" without {', '.join(self.dropped)}" if self.dropped else ""
         ending, zipped = ending_of(self.table)

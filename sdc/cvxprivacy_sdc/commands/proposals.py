@@ -8,8 +8,6 @@ import unicodedata
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,21 +22,13 @@ if TYPE_CHECKING:
     from cvxprivacy.frontiers.frontier import Frontier
     from cvxprivacy.model.discrete import DiscreteSource
     from cvxprivacy.results.solution import Solution
-    from cvxprivacy_sdc.copied.untouched import Leak
 
-__all__ = [
-    "ColumnFacts", "Row", "confidential", "curve_of", "distortions", "facts_of", "knee_of",
-    "knowable", "others", "row_of", "small_groups",
-]  # fmt: skip
+__all__ = ["ColumnFacts", "Row", "confidential", "curve_of", "facts_of", "knee_of", "knowable",
+           "row_of"]  # fmt: skip
 
-NONE = "none"  # the answer that promises nothing
-MOST_CELLS, PER_CELL = 250, 20  # of a key, and records to a cell on average
 MOST_KEY = 3  # columns that are proposed by their names
 FEWEST = 2  # columns that are proposed by their counts alone
-FEW = 20  # values of a number that needs no bands to be confidential
 LOOKED_AT = 1_000  # records of a text that may be dates
-PARTS = "q5"  # of one that does
-SMALL = 5  # records, under which a group is small
 # words of names of columns, in English, German, French and Spanish
 CONFIDENTIAL = """
     income salary salaries wage wages earning revenue profit debt wealth diagnosis disease
@@ -81,19 +71,9 @@ class ColumnFacts:
         return self.numbers or self.dates
 
     @property
-    def names_records(self) -> bool:
-        """Whether fewer than two records share a text of it, on average."""
-        return not self.ordered and 2 * self.values > self.records
-
-    @property
-    def telling(self) -> bool:
-        """Whether it can be confidential, or of a key: records share values, and there are two."""
-        return self.values > 1 and not self.names_records
-
-    @property
-    def of_records(self) -> str:
-        """How many values it has, in words."""
-        return f"{self.values:,} values in {self.records:,} records"
+    def shared(self) -> bool:
+        """Whether it has two values or more, and records share values: two of a text on average."""
+        return self.values > 1 and (self.ordered or 2 * self.values <= self.records)
 
     @property
     def kind(self) -> str:
@@ -106,31 +86,30 @@ def facts_of(frame: Any) -> list[ColumnFacts]:
     """Return each column of a table, counted by its engine."""
     lazy = as_narwhals(frame).lazy()
     types = lazy.collect_schema()
-    compared = [name for name in types.names() if not types[name].is_nested()]
     wanted = [nw.len().alias("records")]
-    for i, name in enumerate(compared):
-        wanted += [nw.col(name).n_unique().alias(f"values {i}")]
-        wanted += [is_missing(lazy, name).sum().alias(f"missing {i}")]
-    counted = collect(lambda: lazy.select(*wanted)).row(0)
-    records, *numbers = map(int, counted)
-    facts = dict(zip(compared, zip(numbers[::2], numbers[1::2], strict=True), strict=True))
+    for i, name in enumerate(types.names()):
+        if not types[name].is_nested():
+            wanted += [nw.col(name).n_unique().alias(f"values {i}")]
+            wanted += [is_missing(lazy, name).sum().alias(f"missing {i}")]
+    counted = collect(lambda: lazy.select(*wanted)).rows(named=True)[0]
     columns = []
-    for name in types.names():
-        values, missing = facts.get(name, (0, 0))
-        present = values - (missing > 0)
-        numeric, dates = types[name].is_numeric(), types[name] in (nw.Date, nw.Datetime)
-        if types[name] == nw.String and present:
+    for i, name in enumerate(types.names()):
+        values, missing = (int(counted.get(f"{what} {i}", 0)) for what in ("values", "missing"))
+        values -= missing > 0
+        dates = types[name] in (nw.Date, nw.Datetime)
+        if types[name] == nw.String and values:
             first = collect(lambda name=name: lazy.select(name).head(LOOKED_AT))  # type: ignore[misc]
             dates = are_dates(python_values(first[name]))
-        columns.append(ColumnFacts(name, numeric, present, missing, records, dates))
+        of_numbers, records = types[name].is_numeric(), int(counted["records"])
+        columns.append(ColumnFacts(name, of_numbers, values, missing, records, dates))
     return columns
 
 
 # ---- columns -----------------------------------------------------------------------------
 
 
-def _says(name: str, words: str) -> str:
-    """Return the word that a column's name has in it: short ones only by themselves."""
+def _word_in(name: str, words: str) -> str:
+    """Return the word that a column's name contains: short ones only by themselves."""
     parts = re.split(r"[^a-z]+", _bare(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)))
     for word in words.split():
         forms = {_bare(word), _bare(word.translate(_UMLAUTS))}
@@ -151,44 +130,31 @@ def confidential(columns: Sequence[ColumnFacts]) -> tuple[str, str]:
     Raises
     ------
     InputError
-        For a table in which nothing could be protected.
+        If nothing in the table could be protected.
     """
-    remedy = "pass a table of two columns or more that records share values of"
+    possible, remedy = [column for column in columns if column.shared], "name another table"
     if len(columns) < 2:
         raise InputError("TABLE", f"{len(columns)} column", remedy)
     if not columns[0].records:
-        raise InputError("TABLE", "no records", "pass a table with records")
-    possible = [column for column in columns if column.telling]
+        raise InputError("TABLE", "no records", remedy)
     if not possible:
         raise InputError("TABLE", "every column is constant, or names its records", remedy)
     for column in possible:
-        if word := _says(column.name, CONFIDENTIAL):
+        if word := _word_in(column.name, CONFIDENTIAL):
             return column.name, f"its name says {word!r}"
     return possible[-1].name, "no name says it; by custom the last column is what was asked about"
 
 
-def others(columns: Sequence[ColumnFacts], sensitive: Sequence[str]) -> list[ColumnFacts]:
-    """Return the columns that could be of a key.
-
-    Raises
-    ------
-    InputError
-        If there is none.
-    """
-    possible = [c for c in columns if c.telling and c.name not in sensitive]
-    if not possible:
-        problem = f"no column beside {', '.join(sensitive)} has values that records share"
-        raise InputError("--key", problem, "pass a table with columns that others may know")
-    return possible
-
-
 def knowable(
-    possible: Sequence[ColumnFacts], leaks: Mapping[str, Leak]
+    possible: Sequence[ColumnFacts], information: Mapping[str, float]
 ) -> tuple[dict[str, str], str]:
-    """Return the columns that others are most likely to know, what each has for it, and why."""
+    """Return the columns that others are most likely to know with the reason for each, and why.
+
+    ``information`` is what each column tells of the confidential one.
+    """
     named: dict[str, str] = {}
-    for column in sorted(possible, key=lambda c: -leaks[c.name].corrected):
-        word = _says(column.name, KNOWABLE)
+    for column in sorted(possible, key=lambda c: -information[c.name]):
+        word = _word_in(column.name, KNOWABLE)
         reason = f"its name says {word!r}: others may know it"
         if word and reason not in named.values():  # one of several that say the same
             named[column.name] = reason
@@ -200,20 +166,6 @@ def knowable(
         {c.name: f"one of the columns of fewest values, {c.values:,}" for c in few},
         "no name says that others know it; these columns have the fewest values",
     )
-
-
-def distortions(source: DiscreteSource, columns: Mapping[str, ColumnFacts]) -> list[str]:
-    """Return how changes are measured, as ``--distortion`` takes it; nothing for the usual."""
-    assert source.schema is not None
-    key, ordered = source.schema.key, {*source.schema.bins}
-    kinds = {n: "ordinal" if n in ordered or columns[n].ordered else "hamming" for n in key}
-    return [f"{n}={kind}" for n, kind in kinds.items()] if "ordinal" in kinds.values() else []
-
-
-def small_groups(source: DiscreteSource) -> tuple[int, int]:
-    """Return the records of the smallest group of equal keys, and how many groups are small."""
-    sizes = np.rint(source.p_x * source.records).astype(int)
-    return int(sizes.min()), int((sizes < SMALL).sum())
 
 
 # ---- the curve ---------------------------------------------------------------------------
@@ -263,12 +215,12 @@ def curve_of(
     end = (heights <= low + LEFT * (high - low)).argmax()
     reach = float(places[end])
     lines = np.interp(places[: end + 1], (first, reach), (high, heights[end]))
-    bent = float(places[(lines - heights[: end + 1]).argmax()])
-    near, wide = (round_numbers(first, end) for end in (min(2 * bent, reach), reach))
-    solved = _solved(problem, progress, points=sorted({*near, *wide})).points
+    knee = float(places[(lines - heights[: end + 1]).argmax()])
+    budgets = {*round_numbers(first, min(2 * knee, reach)), *round_numbers(first, reach)}
+    points = _solved(problem, progress, points=sorted(budgets)).points
     return [
         row_of(float(point.x), point.solution, source)
-        for point in solved
+        for point in points
         if point.solution is not None and point.solution.channel is not None
     ]
 
@@ -284,18 +236,12 @@ def round_numbers(first: float, last: float) -> list[float]:
     [0.001235, 0.0015, 0.002, 0.0025, 0.003, 0.0035, 0.004]
     """
     wanted = (last - first) / STEPS
-    power = Decimal(1).scaleb(math.floor(math.log10(wanted)))
-    step = next(power * k for k in (1, 2, 5, 10) if float(power * k) >= wanted)
-    start = Decimal(0)
-    if first > 0:
-        digits = Decimal(1).scaleb(math.floor(math.log10(first)) - 3)
-        start = math.ceil(Fraction(first) / Fraction(digits)) * digits
-    k = math.floor(start / step) + 1
-    numbers = [start]
-    while float(numbers[-1]) < last:
-        numbers.append(k * step)
-        k += 1
-    return [float(number) for number in numbers]
+    power = 10.0 ** math.floor(math.log10(wanted))
+    step = next(power * k for k in (1, 2, 5, 10) if power * k >= wanted)
+    digit = 10.0 ** (math.floor(math.log10(first)) - 3) if first > 0 else 1.0
+    start = digit * math.ceil(first / digit)
+    multiples = range(math.floor(start / step) + 1, math.ceil(last / step) + 1)
+    return sorted({float(f"{number:.12g}") for number in (start, *(step * k for k in multiples))})
 
 
 def _solved(problem: Any, progress: Any, **how: Any) -> Frontier:
@@ -315,8 +261,7 @@ def row_of(budget: float, solution: Solution, source: DiscreteSource) -> Row:
     assert channel is not None
     places = {letter: i for i, letter in enumerate(channel.outputs)}
     law = dict(zip(source.x, source.p_x, strict=True))
-    matrix = np.asarray(channel.matrix)
-    kept = sum(law[x] * matrix[i, places[x]] for i, x in enumerate(channel.inputs))
+    kept = sum(law[x] * channel.matrix[i, places[x]] for i, x in enumerate(channel.inputs))
     return Row(budget, solution.lower, solution.upper, float(kept))
 
 

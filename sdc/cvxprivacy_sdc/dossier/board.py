@@ -1,4 +1,4 @@
-"""What a disclosure board decides by: the verdict, the numbers of the first page, cautions."""
+"""What a disclosure board decides by: the verdict, the checks, the figures, the cautions."""
 
 from __future__ import annotations
 
@@ -11,21 +11,19 @@ from cvxprivacy.text import cells, plain, upwards
 from cvxprivacy_sdc.copied.untouched import first
 from cvxprivacy_sdc.dossier.provenance import Facts
 from cvxprivacy_sdc.dossier.report import CONSTANT
-from cvxprivacy_sdc.dossier.tables import FEWEST, Drawn, worst_group
+from cvxprivacy_sdc.dossier.tables import FEWEST, Drawn
 from cvxprivacy_sdc.dossier.words import rounded
 from cvxprivacy_sdc.releases.check import Check
 from cvxprivacy_verifier.wording import many
 
 if TYPE_CHECKING:
-    from cvxprivacy.results.solution import Solution
     from cvxprivacy_sdc.auditing import Audit
 
 __all__ = [
-    "TYPED_SEED", "audit_verdict", "audited", "cautions", "check_facts", "found_rows",
+    "TYPED_SEED", "audit_verdict", "audited", "cautions", "check_facts", "figures",
     "release_verdict", "unmodified_columns",
 ]  # fmt: skip
 
-_ROUNDED = 1e-12  # of information: what sums of floats may be off nothing
 TYPED_SEED = (
     "draw the release anew without --seed: this one's was typed, and whoever knows it can undo the "
     "release"
@@ -129,70 +127,27 @@ def audit_verdict(checks: Sequence[Check]) -> Facts:
     return _verdict(True, f"This table may be released under what was asked: {names} {hold}.")
 
 
-# ---- the first page ----------------------------------------------------------------------
+# ---- what is known beside the verdict -----------------------------------------------------
 
 
-def found_rows(document: Mapping[str, Any], solution: Solution, drawn: Drawn) -> list[Facts]:
-    """Return the few numbers of the first page."""
-    units, released = document["units"], document["released"]
-    law, before = document["released_law"], document["risk_before"]
-    after = law["risk"]
-    share = f", {after / before:.0%} of it" if before > 0 else ""
-    rows = {}
-    if released:
-        left_out = f"; {released['dropped']:,} left out" if released.get("dropped") else ""
-        rows["Records released"] = f"{released['records']:,}{left_out}"
-    if information := (document.get("recoding") or {}).get("information"):
-        rows["What it told before recoding"] = f"{information['before']:.4g} {information['units']}"
-    rows["What the key tells before"] = f"{before:.4g} {units}"
-    rows[f"What it tells after, on {law['name']}"] = f"{after:.4g} {units}{share}"
-    if informed := document.get("informed"):
-        rows["… to who knows the key itself"] = (
-            f"{informed['after']:.4g} {units}, {informed['before']:.4g} without the release"
-        )
-        rows["… who is then sure of it, to 95%"] = (
-            f"of {informed['sure']:.2%} of the records, {informed['sure_before']:.2%} without"
-        )
-        rows["… and at most to"] = (
-            f"{informed['greatest']:.4g}, {informed['greatest_before']:.4g} without"
-        )
-    if "whatever_prior" in law:
-        most = f"at most {upwards(law['whatever_prior'])} {units}"
-        rows["… whatever is believed beforehand"] = most
-    if drawn.audit is not None:
-        counted = drawn.audit.after
-        tells = f"{counted.plugin:.4g} {units}"
-        if counted.bias >= counted.plugin:
-            tells += f", no more than chance shows ({counted.bias:.2g})"
-        elif "options" not in document.get("recoding", {}):  # whose choice no formula knows of
-            tells += f", about {counted.bias:.2g} of it by chance"
-        rows["What the drawn table tells"] = "nothing" if counted.plugin <= _ROUNDED else tells
-    if "leakage" in document:
-        leakage = document["leakage"]
-        rows[f"In {leakage['measure']}"] = (
-            f"{leakage['before']:.4g} before, {leakage['after']:.4g} after, "
-            f"{leakage['none']:.4g} without any release"
-        )
-    if "distortion" in solution.terms:
-        rows[f"Expected distortion, on {law['name']}"] = f"{law['distortion']:.4g}"
-    if drawn.audit is not None:
-        rows["Greatest divergence of a group"] = worst_group(drawn.audit)
-    if designed := document.get("designed"):
-        rows["The table"] = designed["words"]
-        rows["Optimality"] = (
-            f"{solution.status}: on average, no channel that sees the same does better than "
-            f"{solution.lower:.6g} within what was asked of it; one attains {solution.upper:.6g}"
-        )
-        return [{"name": name, "value": value} for name, value in rows.items()]
-    if undesigned := document.get("undesigned"):
-        rows["The table"] = undesigned["words"]
-    rows["Optimality"] = (
-        f"{solution.status}: within what was asked no release does better than "
-        f"{solution.lower:.6g}; "
-        f"{'this one' if law['proved'] else 'the channel as it was designed'} attains "
-        f"{solution.upper:.6g}"
-    )
-    return [{"name": name, "value": value} for name, value in rows.items()]
+def figures(document: Mapping[str, Any]) -> Facts:
+    """Return the figures of the law of the release."""
+    law, recoding = document["released_law"], document.get("recoding") or {}
+    information, informed = recoding.get("information"), document.get("informed")
+    leakage, prior = document.get("leakage"), law.get("whatever_prior")
+    ends = ("before", "after", "sure_before", "sure", "greatest_before", "greatest")
+    return {
+        "units": document["units"], "law": law["name"], "before": rounded(document["risk_before"]),
+        "after": rounded(law["risk"]), "distortion": rounded(law["distortion"]),
+        "whatever_prior": None if prior is None else float(upwards(prior)),
+        "before_recoding": information
+        and {"value": rounded(information["before"]), "units": information["units"]},
+        "informed": informed and {name: rounded(informed[name], 4) for name in ends},
+        "leakage": leakage and {
+            "measure": leakage["measure"],
+            **{name: rounded(leakage[name]) for name in ("before", "after", "none")},
+        },
+    }  # fmt: skip
 
 
 def unmodified_columns(document: Mapping[str, Any]) -> Facts:

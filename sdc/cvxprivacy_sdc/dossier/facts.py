@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 from cvxprivacy.certificates.certificate import refuse_other
 from cvxprivacy.programs.expression import first_part
-from cvxprivacy.text import cells
-from cvxprivacy_sdc.dossier import first, provenance, tradeoff, words
+from cvxprivacy_sdc.dossier import provenance, tradeoff, words
 from cvxprivacy_sdc.dossier.board import (
     audit_verdict,
     audited,
     cautions,
     check_facts,
-    found_rows,
+    figures,
     release_verdict,
     unmodified_columns,
 )
+from cvxprivacy_sdc.dossier.leaks import counted, leaks, of_order, of_release
 from cvxprivacy_sdc.dossier.provenance import Asked, Facts, Kept, input_facts, verification
 from cvxprivacy_sdc.dossier.secrecy import Guard, file_name, guard_of
 from cvxprivacy_sdc.dossier.sections import ABSENT, SCHEMA, SECTIONS
-from cvxprivacy_sdc.dossier.tables import Drawn, counted_letters, measures, uncertainty, worst_group
+from cvxprivacy_sdc.dossier.tables import Drawn, counted_letters, measures, uncertainty
 from cvxprivacy_sdc.dossier.words import rounded
 from cvxprivacy_sdc.statements.exits import notes
 
@@ -117,7 +117,6 @@ def release_facts(
     changes = guard.kept(document.get("distortion_words") or [], numbers=False)
     if not document["released"] or sequel is not None:
         changes = [f"{line} (expected of the randomisation)" for line in changes]
-    columns = {"sensitive": schema.sensitive, "key": schema.key}
     seed = provenance.seed_of(asked.arguments, balanced=balanced)
     return dossier_of(
         "release",
@@ -132,26 +131,18 @@ def release_facts(
             seed,
             sequel=sequel is not None,
         ),
-        first={
-            "records": source.records or 0,
-            "others": first.others(columns, asked.opened),
-            "asked": [*first.standing(checks), *first.undecided(checks, criteria)],
-            "told": first.with_meanings(
-                [*first.of_release(document, columns, drawn.audit), *first.of_order(order)]
-            ),
-            "cost": first.costs(columns, drawn.changed, changes, asked.opened, order),
-        },
+        leaks=leaks(schema, asked.opened, **of_release(document, drawn.audit), **of_order(order)),
+        undecided=_undecided(checks, criteria),
         cautions=[
             *cautions(document, seed, source, checks, drawn),
             *(() if sequel is None else sequel["statements"]),
         ],
         asked=words.asked(data, criteria, schema),
         distortion_words=changes,
-        found=found_rows(document, solution, drawn),
+        figures=figures(document),
         program=program_facts(
             problem,
             solution,
-            _meanings(problem),
             minimised,
             sees=problem.encoder,
             designed="designed" in document,
@@ -175,6 +166,12 @@ def release_facts(
     )
 
 
+def _undecided(checks: Sequence[Check], criteria: Sequence[Any]) -> list[str]:
+    """Return the criteria of a table that are not decided, as no table was drawn."""
+    stated = {check.stated for check in checks}
+    return [repr(rule) for rule in criteria if rule.of_table and repr(rule) not in stated]
+
+
 def _sizes(source: DiscreteSource) -> dict[str, int]:
     """Return how many records a source has, and of how many values they are."""
     counted = {"records": source.records or 0, "left_out": source.dropped}
@@ -193,9 +190,21 @@ def of_files(
     return {
         "title": f"Release of {file_name(asked.table)}",
         "verdict": verdict,
-        "files": first.handed_on(verdict, released, stay),
+        "files": handed_on(verdict, released, stay),
         "input": input_facts(asked, schema, sizes, guard, notes, seed),
         "verification": check,
+    }
+
+
+def handed_on(verdict: Facts, released: Facts | None, stay: Sequence[str | None]) -> Facts:
+    """Return which file leaves the house, with its SHA-256, and which never do.
+
+    ``stay`` has the names of all other files, None for one that is not there.
+    """
+    return {
+        "released": released and {name: released[name] for name in ("name", "sha256")},
+        "leaves": released is not None and verdict["may_be_released"] is True,
+        "stay": [*dict.fromkeys(name for name in stay if name), "this report"],
     }
 
 
@@ -242,36 +251,11 @@ def _height(
     return abs(more) * measure.unit(solution.units)
 
 
-def _meanings(problem: ChannelProblem) -> dict[str, str]:
-    """Return what the symbols of a program are."""
-    schema = problem.source.schema
-    assert schema is not None
-    w, x = cells(schema.sensitive), cells(schema.key)
-    sees, also = ("x", "") if problem.encoder == "x" else ("w, x", f"; it depends on {w} too")
-    earlier, of = {}, "of that cell"
-    if schema.earlier:
-        sees, of = f"{sees}, z", "of that cell and of the earlier letters"
-        earlier = {"Z": f"{x} as released before"}
-    symbols = {
-        "W": f"{w}: what is confidential",
-        "X": f"{x}, the key",
-        r"\hat X": f"the released {x}",
-        **earlier,
-        rf"p(\hat x \mid {sees})": f"with which probability a record {of} is released as another"
-        + also,
-    }
-    if getattr(problem, "prior", "source") == "any":
-        symbols["r"] = f"the law of {x} that is least far from what each value of {w} is "
-        symbols["r"] += "released as"
-    return symbols
-
-
 def program_facts(
-    problem: Any, solution: Solution, meanings: Mapping[str, str], minimised: tuple[str, str],
-    *, sees: str, designed: bool = False, draw: str = "independent",
-    weights: Mapping[str, float] | None = None,
+    problem: Any, solution: Solution, minimised: tuple[str, str], *, sees: str,
+    designed: bool = False, draw: str = "independent", weights: Mapping[str, float] | None = None,
 ) -> Facts:  # fmt: skip
-    """Return a program in mathematics with the meaning of its symbols, and its optimum.
+    """Return a program in mathematics, and its optimum.
 
     ``minimised`` is what is, in words, and its unit; parts of the distortion are told with their
     ``weights``, so that they add up to it.
@@ -284,7 +268,6 @@ def program_facts(
         "formulation": type(problem).__name__,
         "statement": solution.statement,
         "rows": statement_rows(problem.latex),
-        "symbols": [{"symbol": name, "meaning": text} for name, text in meanings.items()],
         "status": solution.status,
         "minimised": minimised[0],
         "unit": minimised[1],
@@ -292,7 +275,7 @@ def program_facts(
         "upper": rounded(solution.upper, 12),
         "gap": rounded(solution.gap, 3),
         "terms": [
-            {"name": n, "words": words.quantity(n), "value": rounded(float(v) * scale.get(n, 1))}
+            {"name": n, "value": rounded(float(v) * scale.get(n, 1))}
             for n, v in solution.terms.items()
         ],
     }
@@ -317,8 +300,6 @@ def audit_facts(asked: Asked, audit: Audit, released: str | None, opened: Any) -
     alone = released is None
     measured = measures(audit, guard)
     measured["notes"] = before.kept(measured["notes"])
-    original_key = {"What the original key tells": f"{audit.before.plugin:.4g} {audit.units}"}
-    columns = {"sensitive": schema.sensitive, "key": schema.key}
     verdict = audit_verdict(checks)
     table = asked.house.table
     of_released = (
@@ -327,33 +308,17 @@ def audit_facts(asked: Asked, audit: Audit, released: str | None, opened: Any) -
         else provenance.input_file(released)
     )
     stay = [None if alone else f"{table['name']} (the original)", asked.house.name]
-    rows = {
-        "Records": f"{source.records:,}",
-        "Released groups": f"{len(source.x):,}",
-        **({} if alone else original_key),
-        "What the key tells": f"{audit.after.plugin:.4g} {audit.units}",
-        "Smallest group": f"{audit.measures['k'].worst:,.0f} records",
-        "Greatest divergence of a group": worst_group(audit),
-    }
-    w = cells(schema.sensitive)
     return dossier_of(
         "audit",
         title=f"Audit of {file_name(released or asked.table)}",
         verdict=verdict,
-        first={
-            "records": source.records or 0,
-            "others": first.others(columns, opened),
-            "asked": first.standing(checks),
-            "told": first.with_meanings(first.counted(audit, columns)),
-            "cost": [],
-        },
-        files=first.handed_on(verdict, of_released, stay),
+        leaks=leaks(schema, opened, **counted(audit)),
+        files=handed_on(verdict, of_released, stay),
         cautions=[
             "the columns that are neither confidential nor key were not measured: what they tell "
             "comes on top"
         ],
-        asked=[f"{c!r}: {c.in_words(w=w, units=audit.units).asks}." for c in audit.criteria],
-        found=[{"name": name, "value": value} for name, value in rows.items()],
+        asked=words.asked({"units": audit.units, "distortion": {}}, audit.criteria, schema),
         input={
             **input_facts(asked, original.schema, _sizes(original), before, notes(), None),
             "released": None if alone else of_released,

@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cvxprivacy.exact import FloatArray
+from cvxprivacy.extras import pd
 from cvxprivacy.tables.schema import TableSchema
-from cvxprivacy.text import cells
-from cvxprivacy_sdc.dossier import first, tradeoff
+from cvxprivacy_sdc.dossier import tradeoff, words
 from cvxprivacy_sdc.dossier.board import TYPED_SEED, check_facts, release_verdict
 from cvxprivacy_sdc.dossier.facts import dossier_of, of_files, program_facts
+from cvxprivacy_sdc.dossier.leaks import SHARE_DIGITS, leaks, of_order
 from cvxprivacy_sdc.dossier.provenance import Asked, Facts, Kept, seed_of
 from cvxprivacy_sdc.dossier.secrecy import Guard
-from cvxprivacy_sdc.dossier.tables import Pairs, changed
+from cvxprivacy_sdc.dossier.tables import changed
+from cvxprivacy_sdc.dossier.words import rounded
 from cvxprivacy_sdc.releases.check import Check
 from cvxprivacy_sdc.releases.released_law import RANDOMISATION, clearly
 
@@ -80,7 +82,6 @@ def noise_facts(
         reading=asked.opened.reading([*columns["sensitive"], *columns["key"]], frame),
     )  # fmt: skip
     key, units = list(schema.key), problem.units
-    w, x = cells(list(schema.sensitive)), cells(key)
     check = _budget(frame, problem, solution, released)
     document: Facts = {"status": solution.status, "released": released}
     document |= {"order": order.document(), "undone": undone}
@@ -98,12 +99,6 @@ def noise_facts(
         problem, solution, minimised, before, parts=len(key),
         words="mean share of the variance that is error",
     )  # fmt: skip
-    meanings = {
-        "W": f"{w}: what is confidential, each column of variance 1",
-        "X": f"{x}, the key, each column of variance 1",
-        r"\hat X": f"the released {x}",
-        r"\Sigma": r"the covariance of the errors",
-    }
     guard = Guard([], schema.columns)  # its text speaks of columns and measures alone
     return dossier_of(
         "release",
@@ -112,36 +107,22 @@ def noise_facts(
             {"records": len(frame), "left_out": 0, "w": sizes["sensitive"], "x": sizes["key"]},
             list(solution.notes), seed, sequel=True,
         ),
-        first={
-            "records": len(frame),
-            "others": first.others(columns, asked.opened),
-            "asked": first.standing([check]),
-            "told": first.with_meanings(
-                [*_leaks(frame, schema, solution, released, before), *first.of_order(order)]
-            ),
-            "cost": [*_costs(frame, released), *first.left_out(asked.opened, order)],
-        },
+        leaks=leaks(
+            schema, asked.opened, gaussian={
+                "units": units, "released": rounded(solution.upper), "original": rounded(before)
+            }, **_counted(frame, schema, released), **of_order(order),
+        ),
         cautions=[
             *_CAUTIONS, *notes, *(entry["words"] for entry in undone), *[TYPED_SEED] * seed["given"]
         ],
-        asked=[
-            f"Add errors to the numbers of {x} so that they tell as little as possible about {w}.",
-            f"Mean share of the variance that is error: at most {problem.budget / len(key):g}.",
-        ],
-        found=[
-            {"name": "Records", "value": f"{len(frame):,}"},
-            {"name": "I(W; X) of Gaussian columns", "value": f"{before:.4g} {units}"},
-            {"name": "Optimality", "value": f"{solution.status}: of Gaussian columns with these "
-             f"moments no release within the budget tells less than {solution.lower:.6g} {units}; "
-             f"this one tells {solution.upper:.6g}"},
-        ],
-        program=program_facts(problem, solution, meanings, minimised, sees="x"),
+        asked=words.asked(
+            {"units": units, "distortion": {}, "budget": float(problem.budget) / len(key)},
+            (), schema,
+        ),
+        program=program_facts(problem, solution, minimised, sees="x"),
         checks=check_facts([check], None),
         tradeoff=curve,
-        changed=None if released is None else changed(
-            Pairs({n: frame[n].tolist() for n in key}, {n: list(released[n]) for n in key},
-                  len(frame))
-        ),
+        changed=None if released is None else changed(frame[key], pd.DataFrame(released)),
         left_out={**_LEFT_OUT, **({} if curve else {"Another choice": why})},
     )  # fmt: skip
 
@@ -163,38 +144,26 @@ def explained(columns: Any, numbers: Any) -> FloatArray:
     return np.asarray(1.0 - (residual**2).sum(axis=0) / (w**2).sum(axis=0))
 
 
-def _leaks(
-    frame: Any, schema: TableSchema, solution: Solution, released: Any, before: float
-) -> list[tuple[str, str]]:
-    """Return what the numbers still tell: counted by straight lines, and if they were Gaussian."""
-    key, units, lines = list(schema.key), solution.units, []
-    x = cells(key)
-    if released is not None:
-        confidential = frame[list(schema.sensitive)]
-        after = explained(confidential, np.column_stack([released[n] for n in key]))
-        lines = [
-            (f"Straight lines through the released {x} explain {first.percent(share)} of the "
-             f"variance of {name}; through the true {x} {first.percent(was)}.",
-             "Counted in the released table; who guesses otherwise may guess better.")
-            for name, share, was in zip(
-                schema.sensitive, after, explained(confidential, frame[key]), strict=True
-            )
-        ]  # fmt: skip
-    line = (
-        f"If all these columns were jointly Gaussian, the released {x} would tell "
-        f"{solution.upper:.3g} {units} on average, the true {x} {before:.3g} {units}."
-    )
-    return [*lines, (line, "They hardly ever are: of other columns this is not proved.")]
-
-
-def _costs(frame: Any, released: Mapping[str, Sequence[float]] | None) -> list[str]:
-    """Return how far the numbers that were released are off."""
-    off = {n: float(np.abs(frame[n] - np.asarray(v)).mean()) for n, v in (released or {}).items()}
-    return [
-        f"{name}: off by {far:,.0f} on average" if far >= 1e3
-        else f"{name}: off by {far:.3g} on average"
-        for name, far in off.items()
-    ]  # fmt: skip
+def _counted(
+    frame: Any, schema: TableSchema, released: Mapping[str, Sequence[float]] | None
+) -> Facts:
+    """Return what straight lines explain, and how far the numbers that were released are off."""
+    if released is None:
+        return {}
+    key, confidential = list(schema.key), frame[list(schema.sensitive)]
+    after = explained(confidential, np.column_stack([released[n] for n in key]))
+    shares = zip(schema.sensitive, after, explained(confidential, frame[key]), strict=True)
+    return {
+        "explained": [
+            {"column": name, "released": rounded(share, SHARE_DIGITS),
+             "original": rounded(before, SHARE_DIGITS)}
+            for name, share, before in shares
+        ],
+        "off": [
+            {"column": n, "mean": rounded(float(np.abs(frame[n] - np.asarray(v)).mean()))}
+            for n, v in released.items()
+        ],
+    }  # fmt: skip
 
 
 def _budget(frame: Any, problem: QuadraticGaussian, solution: Solution, released: Any) -> Check:

@@ -68,6 +68,7 @@ def html(facts: Mapping[str, Any]) -> str:
     environment.filters |= {
         "number": number,
         "count": lambda value: "–" if value is None else f"{value:,.0f}",
+        "percent": percent,
         "share": lambda value: "–" if value is None else f"{100 * value:.1f} %",
         "mathml": mathml,
         "many": many,
@@ -96,6 +97,11 @@ def number(value: Any, digits: int = 4) -> str:
     if isinstance(value, int) or value == round(value):
         return f"{value:,.0f}"
     return f"{value:,.0f}" if abs(value) >= 1e3 else plain(value, digits)
+
+
+def percent(share: float) -> str:
+    """Return a share of something as people read it; what is little is not called nothing."""
+    return "less than 0.1 %" if 0 < share < 5e-4 else f"{100 * share:.1f} %"
 
 
 def figure(value: float | None, unit: str, quantity: str = "") -> str:

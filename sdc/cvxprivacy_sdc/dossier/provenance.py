@@ -142,35 +142,16 @@ def _listed(groups: Any, guard: Guard) -> list[Facts]:
     ]
 
 
-def seed_of(arguments: Sequence[str], *, balanced: bool = False) -> dict[str, Any]:
-    """Say whether the seed of the draws is secret.
+def seed_of(arguments: Sequence[str], *, balanced: bool = False) -> dict[str, bool]:
+    """Return whether the seed was typed, and what else the draws depend on.
 
-    Parameters
-    ----------
-    arguments : sequence of str
-        As they were typed.
-    balanced : bool
-        Whether records were drawn together.
+    ``balanced``: whether records were drawn together.
     """
     typed, row_id = (
         any(token == name or token.startswith(f"{name}=") for token in arguments)
         for name in ("--seed", "--row-id")
     )
-    words = (
-        "fresh, of 128 bits, drawn for this release from the operating system's generator and "
-        "kept nowhere: it is secret"
-    )
-    if typed:
-        words = (
-            "given on the command line, and kept out of this report: whoever knows or guesses it "
-            "can draw the same release again and undo it, so it must be kept as secret as the "
-            "table, and a short one is found by trying"
-        )
-    if row_id and balanced:
-        words += "; the draw depends on the seed and the records' names, and not on their order"
-    elif row_id:
-        words += "; each record's draw depends on the seed and the record's name alone"
-    return {"given": typed, "secret": not typed, "words": words}
+    return {"given": typed, "row_id": row_id, "balanced": balanced}
 
 
 # ---- what was written, and how it is checked ---------------------------------------------

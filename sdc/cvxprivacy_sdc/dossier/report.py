@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from cvxprivacy.criteria import Criterion
     from cvxprivacy.leakage import Leakage
     from cvxprivacy.model.discrete import DiscreteSource
-    from cvxprivacy.results.informed import Informed
     from cvxprivacy.results.solution import Solution
     from cvxprivacy_sdc.copied.joint_disclosure import JointDisclosure
     from cvxprivacy_sdc.copied.untouched import Leak
@@ -86,10 +85,15 @@ def report(
     """
     units, other = solution.units, _in_another_measure(source, solution, law, leakage)
     # of the certificate where that is of this law: it has more digits than a sum of floats
-    after = _information_after(solution) if law.proved else law.risk
+    of_key = "information" if "information" in solution.terms else "risk"
+    after = float(solution.terms[of_key]) if law.proved else law.risk
     after = after if after > _ROUNDED else 0.0
     whatever_prior: dict[str, float] = {}
-    informed = solution.informed if law.proved else law.informed
+    informed, to_informed = solution.informed if law.proved else law.informed, {}
+    if informed is not None:
+        caution = informed.caution if solution.informed else informed.caution_of_rounding
+        words = {"law": law.name, "words": informed.words, "caution": caution}
+        to_informed = {"informed": {**informed.document(), **words}}
     if solution.least_favourable:  # the optimum of the law that was solved for, and of no other
         whatever_prior = {"whatever_prior": solution.upper if law.proved else law.capacity}
     return {
@@ -100,11 +104,7 @@ def report(
         "risk_before": source.information(units=units),
         "risk_before_bias": source.bias(units=units),
         **other,
-        **(
-            {}
-            if informed is None
-            else {"informed": _informed(informed, law, blind=solution.informed is None)}
-        ),
+        **to_informed,
         "released_law": {
             "name": law.name,
             "proved": law.proved,
@@ -134,18 +134,6 @@ def _in_another_measure(
     before, none = (unit * leakage.total(joint) for joint in (source.pmf, source.p_w[:, None]))
     after = float(solution.terms["risk"]) if law.proved else unit * leakage.total(law.joint)
     return {"leakage": {"measure": leakage.name, "before": before, "after": after, "none": none}}
-
-
-def _informed(informed: Informed, law: ReleasedLaw, *, blind: bool) -> dict[str, Any]:
-    """Return what is told to who knows X, in numbers and in words."""
-    caution = informed.caution if not blind else informed.caution_of_rounding
-    words = {"words": informed.words, "caution": caution}
-    return {**informed.document(), "law": law.name, **words}
-
-
-def _information_after(solution: Solution) -> float:
-    """Return I(W; X̂), which is the risk where that is in no other measure."""
-    return float(solution.terms["information" if "information" in solution.terms else "risk"])
 
 
 def _warnings(

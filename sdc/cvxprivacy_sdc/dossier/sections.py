@@ -12,7 +12,7 @@ from typing import Any
 
 __all__ = ["ABSENT", "SCHEMA", "SECTIONS", "schema"]
 
-SCHEMA = "cvxprivacy dossier 3"
+SCHEMA = "cvxprivacy dossier 4"
 
 names, number, truth = [str], (float, None), (bool, None)
 extended = (float, "infinite", None)
@@ -25,13 +25,36 @@ SECTIONS: dict[str, tuple[str, Any]] = {
     "verdict": ("Null: nothing was drawn, or nothing was asked.",
         {"may_be_released": truth, "words": str, "reasons": names}),
     "cautions": ("What the board should weigh before it signs.", names),
-    "asked": ("", names),
-    "first": (
-        "Lines of the first page: how the table stands with what was asked, what it still tells "
-        "with what that means for a person, what it cost; and how many other columns it has.",
+    "asked": (
+        "What was asked for; `suppress` has the price of a value that is withheld, of all columns "
+        "where none is named.",
         {
-            "records": int, "others": int, "asked": names,
-            "told": [{"line": str, "meaning": str}], "cost": names,
+            "budget": number, "units": str, "leakage": str, "prior": ("source", "any"),
+            "attributes": [{"column": str, "kind": str, "weight": float}],
+            "suppress": [{"column": str, "price": float}],
+            "criteria": [{"criterion": str, "asks": str}],
+        }),
+    "undecided": ("Criteria of a table that are not decided, as none was drawn.", names),
+    "leaks": (
+        "What is still told, counted in the released table where `information.counted`: by the "
+        "best guess, on average, to who knows the key, by orders of "
+        "records; of numbers what straight lines explain, what is told if they are Gaussian, and "
+        "how far they are off. `others` are columns that are neither confidential nor key.",
+        {
+            "others": int, "explained": [{"column": str, "released": number, "original": number}],
+            "gaussian": ({"units": str, "released": number, "original": number}, None),
+            "off": [{"column": str, "mean": number}],
+            "guess": ({"released": number, "original": number, "nothing": number}, None),
+            "information": (
+                {
+                    "counted": bool, "units": str, "released": number, "original": number,
+                    "chance": bool,
+                },
+                None,
+            ),
+            "smallest": (int, None), "weighted": bool,
+            "informed": ({"sure": number, "sure_before": number}, None),
+            "orders": [{"line": str, "about": str, "by": str}], "hints": str, "shuffled": bool,
         }),
     "files": ("Which file leaves the house, and which never do.",
         {
@@ -39,7 +62,22 @@ SECTIONS: dict[str, tuple[str, Any]] = {
             "stay": names,
         }),
     "distortion_words": ("What is changed, column by column.", names),
-    "found": ("Figures for the statistician.", [{"name": str, "value": str}]),
+    "figures": (
+        "What the key tells, on the law of the release; `informed` to who knows it; in another "
+        "measure of leakage.",
+        {
+            "units": str, "law": str, "before": number, "after": number, "distortion": number,
+            "whatever_prior": number,
+            "before_recoding": ({"value": number, "units": str}, None),
+            "informed": (
+                {
+                    "before": number, "after": number, "sure_before": number, "sure": number,
+                    "greatest_before": number, "greatest": number,
+                },
+                None,
+            ),
+            "leakage": ({"measure": str, "before": number, "after": number, "none": number}, None),
+        }),
     "signatures": ("Who signs; nobody where it must not be released.", names),
     "input": (
         "Where the numbers come from. Keyed sums are HMAC-SHA-256 under the key that the file"
@@ -62,7 +100,7 @@ SECTIONS: dict[str, tuple[str, Any]] = {
             ],
             "missing": ("refuse", "level", "drop"), "reading": {str: (str, float, bool, None)},
             "when": re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00$"), "versions": {str: str},
-            "command": str, "seed": ({"given": bool, "secret": bool, "words": str}, None),
+            "command": str, "seed": ({"given": bool, "row_id": bool, "balanced": bool}, None),
             "notes": names,
         }),
     "program": (
@@ -71,9 +109,9 @@ SECTIONS: dict[str, tuple[str, Any]] = {
         "randomisation saw of W, X and earlier releases.",
         {
             "designed": bool, "draw": str, "sees": str, "formulation": str, "statement": str,
-            "rows": [{"left": str, "right": str}], "symbols": [{"symbol": str, "meaning": str}],
+            "rows": [{"left": str, "right": str}],
             "status": str, "minimised": str, "unit": str, "lower": number, "upper": number,
-            "gap": number, "terms": [{"name": str, "words": str, "value": number}],
+            "gap": number, "terms": [{"name": str, "value": number}],
         }),
     "sequel": (
         "Of a release after others: which records are in them, and what all tell, between two"
@@ -209,8 +247,8 @@ SECTIONS: dict[str, tuple[str, Any]] = {
     "left_out": ("", [{"section": str, "why": str}]),
 }  # fmt: skip
 # null where nothing is known of them
-ABSENT = {"program", "sequel", "merged", "letters", "measures", "tradeoff", "changed", "quality"}
-ABSENT |= {"loss", "unmodified", "verification"}
+ABSENT = {"figures", "program", "sequel", "merged", "letters", "measures", "tradeoff"}
+ABSENT |= {"changed", "quality", "loss", "unmodified", "verification"}
 _TYPES: dict[Any, dict[str, Any]] = {
     None: {"type": "null"},
     bool: {"type": "boolean"},
@@ -229,7 +267,7 @@ def schema() -> dict[str, Any]:
         properties[name] = {**described, **_of((fields, None) if name in ABSENT else fields)}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": "urn:cvxprivacy:dossier:3",
+        "$id": "urn:cvxprivacy:dossier:4",
         "title": "Report of cvxprivacy release or audit for a disclosure board",
         "description": "Numbers are rounded. No value of the confidential attribute stands in a "
         "report.",

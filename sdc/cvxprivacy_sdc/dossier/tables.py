@@ -18,14 +18,13 @@ from cvxprivacy_sdc.auditing.findings import RISK, Measure, implied_bounds
 from cvxprivacy_sdc.dossier.provenance import Asked, Facts, Kept
 from cvxprivacy_sdc.dossier.secrecy import Guard
 from cvxprivacy_sdc.dossier.words import extended, rounded
-from cvxprivacy_verifier.wording import many
 
 if TYPE_CHECKING:
     from cvxprivacy.model.discrete import DiscreteSource
     from cvxprivacy.release.channel import Channel
     from cvxprivacy_sdc.auditing import Audit
 
-__all__ = ["FEWEST", "Drawn", "counted_letters", "measures", "uncertainty", "worst_group"]
+__all__ = ["FEWEST", "Drawn", "counted_letters", "measures", "uncertainty"]
 
 COARSE = 2  # digits of a group's divergence, off which not every count can be read
 FEWEST = 10  # records of a group, under which nothing is told of what they are: of one it tells W
@@ -100,7 +99,7 @@ class Drawn:
             why = "the records of both tables cannot be set side by side in memory"
             return cls(audited, left_out={"Changed cells and loss": why})
         lost = {"Figures before and after": _UNFIGURED} if figures is None else {}
-        return cls(audited, changed(pairs), losses(pairs), figures, lost)
+        return cls(audited, changed(*pairs), losses(*pairs), figures, lost)
 
 
 def _beside(released: Any, original: Any, there: Sequence[str], lacking: Sequence[str]) -> Any:
@@ -152,16 +151,9 @@ def quality_of(before: Any, after: Any, channel: Channel) -> dict[str, Any] | No
 # ---- both versions of each record --------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Pairs:
-    """Key letters of each released record, before and after, by column."""
-
-    before: Mapping[str, list[Any]]
-    after: Mapping[str, list[Any]]
-    records: int
-
-
-def paired(original: Any, released: Any, schema: TableSchema) -> Pairs | None:
+def paired(
+    original: Any, released: Any, schema: TableSchema
+) -> tuple[pd.DataFrame, pd.DataFrame] | None:
     """Return both versions of the key of each record, None where they cannot be set side by side.
 
     Those of the original have to be the records that were counted, in their order.
@@ -169,11 +161,14 @@ def paired(original: Any, released: Any, schema: TableSchema) -> Pairs | None:
     before, after = _collected(original, schema.key), _collected(released, schema.key)
     if before is None or after is None or len(before) != len(after):
         return None
-    return Pairs(
-        {name: schema.letters(before, [name]) for name in schema.key},
-        {name: python_values(after[name]) for name in schema.key},
-        len(before),
+    return (
+        _of_objects({name: schema.letters(before, [name]) for name in schema.key}),
+        _of_objects({name: python_values(after[name]) for name in schema.key}),
     )
+
+
+def _of_objects(columns: Mapping[str, Any]) -> pd.DataFrame:
+    return pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in columns.items()})
 
 
 def _collected(frame: Any, names: Sequence[str]) -> nw.DataFrame[Any] | None:
@@ -183,43 +178,39 @@ def _collected(frame: Any, names: Sequence[str]) -> nw.DataFrame[Any] | None:
     return None if size > MOST_PAIRS else lazy.collect()
 
 
-def changed(pairs: Pairs) -> dict[str, Any]:
+def changed(before: pd.DataFrame, after: pd.DataFrame) -> dict[str, Any]:
     """Count the records whose cell is another one: in each column, and in any."""
     unlike = {
-        name: np.array([a != b for a, b in zip(pairs.before[name], pairs.after[name], strict=True)])
-        for name in pairs.before
+        name: np.array([a != b for a, b in zip(before[name], after[name], strict=True)])
+        for name in before
     }
-    anywhere = np.logical_or.reduce(list(unlike.values()))
 
     def row(flags: Any) -> dict[str, Any]:
         return {"records": int(flags.sum()), "share": rounded(float(flags.mean()))}
 
     return {
-        "records": pairs.records,
+        "records": len(before),
         "columns": [{"column": name, **row(flags)} for name, flags in unlike.items()],
-        "any": row(anywhere),
+        "any": row(np.logical_or.reduce(list(unlike.values()))),
     }
 
 
-def losses(pairs: Pairs) -> dict[str, Any]:
+def losses(before: pd.DataFrame, after: pd.DataFrame) -> dict[str, Any]:
     """Measure what key columns have lost as categories."""
     from cvxprivacy_sdc.loss import categorical_loss
 
-    before, after = (
-        pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in side.items()})
-        for side in (pairs.before, pairs.after)
-    )
     loss = categorical_loss(before, after)
-    rows = zip(loss.columns, loss.changed, loss.uncertainty, loss.marginals, strict=True)
-    names = ("changed", "uncertainty", "marginal")
     return {
         "columns": [
-            {"column": name, **dict(zip(names, map(rounded, parts), strict=True))}
-            for name, *parts in rows
+            {"column": name, "changed": rounded(changed), "uncertainty": rounded(uncertainty),
+             "marginal": rounded(marginal)}
+            for name, changed, uncertainty, marginal in zip(
+                loss.columns, loss.changed, loss.uncertainty, loss.marginals, strict=True
+            )
         ],
         "parts": {name: rounded(part) for name, part in loss.parts.items()},
         "total": rounded(loss.total),
-    }
+    }  # fmt: skip
 
 
 # ---- groups ------------------------------------------------------------------------------
@@ -238,6 +229,7 @@ def counted_letters(
     measure, sizes = audit.measures["I1"], audit.released.joint.sum(axis=0)
     schema = audit.released.schema
     assert schema is not None
+    cells = audit.letters if len(schema.key) > 1 else [(letter,) for letter in audit.letters]
     large = [i for i in measure.order if sizes[i] >= FEWEST]
     small = sorted(i for i in measure.order if sizes[i] < FEWEST)
     return {
@@ -249,12 +241,12 @@ def counted_letters(
             {
                 "key": [
                     _labelled(part, labels.get(name, {}))
-                    for name, part in zip(schema.key, _parts(audit.letters[i]), strict=True)
+                    for name, part in zip(schema.key, parts, strict=True)
                 ],
                 "records": int(sizes[i]),
                 "risk": rounded(float(measure.values[i]), COARSE) if sizes[i] >= FEWEST else None,
             }
-            for i in [*large, *small]
+            for i, parts in ((i, cells[i]) for i in (*large, *small))
         ],
     }
 
@@ -263,10 +255,6 @@ def _labelled(part: Any, labels: Mapping[Any, str]) -> str:
     """Return a value as people read it, a code behind what it is called."""
     called = labels.get(part) if isinstance(part, int | float | str) else None
     return shown(part) if called is None else f"{called} ({shown(part)})"
-
-
-def _parts(letter: Any) -> tuple[Any, ...]:
-    return letter if isinstance(letter, tuple) else (letter,)
 
 
 def measures(audit: Audit, guard: Guard) -> Facts:
@@ -298,16 +286,6 @@ def _of_large_groups(measure: Measure) -> Measure | None:
         return None
     parts = {name: getattr(measure, name)[large] for name in ("values", "sizes", "masses")}
     return replace(measure, **parts)
-
-
-def worst_group(audit: Audit) -> str:
-    """Return the greatest divergence of a group of ten records or more, with its unit."""
-    measure = _of_large_groups(audit.measures["I1"])
-    if measure is None:
-        return f"not told: every group has fewer than {FEWEST} records"
-    few = int((audit.measures["I1"].sizes < FEWEST).sum())
-    hidden = f", but for {many(few, 'group')} of fewer than {FEWEST} records" if few else ""
-    return f"{measure.worst:.{COARSE}g} {audit.units}{hidden}"
 
 
 def uncertainty(audit: Audit | None, *, chosen: bool = False) -> Facts:

@@ -272,120 +272,60 @@ class Comparison:
             The letter of each method's settings: ``{"mdav": "k"}`` writes k = 3 for 3.
         """
         one_of(of, "of", "cells", "records")
-        ax = axes_of(ax)
+        ax, letters, cells = axes_of(ax), parameters or {}, of == "cells"
+        (self._draw_bounds if cells else self._draw_estimates)(ax)
+        marks, below = [], []
         names = dict.fromkeys(p.method for p in self.points if p.method != OPTIMUM)
-        curves = {name: [p for p in self.points if p.method == name] for name in names}
-        letters, cells = parameters or {}, of == "cells"
-        texts = {
-            name: [
-                f"{letters[name]} = {p.setting}" if name in letters else p.setting for p in of_it
-            ]
-            for name, of_it in curves.items()
-        }
-        if cells:
-            draw_bounds(self, [_budget(s) for s in self.frontier], ax)
-        else:
-            draw_estimates(self, ax)
+        for i, name in enumerate(names):
+            curve = [p for p in self.points if p.method == name]
+            spots = [(p.cut, p.risk) if cells else (p.distortion, p.leakage.value) for p in curve]
+            color, mark = f"C{i % 10}", "osD^v<>P"[i % 8]
+            face = color if cells else "white"
+            ax.plot(
+                *np.array(spots).T, mark + "-", ms=5.5, color=color, mfc=face, lw=1.1, label=name
+            )
+            letter = f"{letters[name]} = " if name in letters else ""
+            marks += [(*at, letter + p.setting, color) for at, p in zip(spots, curve, strict=True)]
+            below += [(x, y) for x, y in spots if cells and y < float(self.lower(x))]
+        if below:
+            ring: dict[str, Any] = {"ms": 13, "mfc": "none", "mec": "crimson", "mew": 1.2}
+            ax.plot(*np.array(below).T, "o", label=BELOW, **ring)
+        most = max(1.0, *(max(p.cut, p.distortion) for p in self.points))  # of both pictures
+        ax.set_xlim(0.0, most * 1.03)
+        risks = (max(p.risk, p.leakage.value) for p in self.points)
+        ax.set_ylim(0.0, max(self.information, *risks) * 1.06)
         ax.set_xlabel("distortion [share of the variance]")
         ax.set_ylabel(f"risk $I(W; \\hat X)$ [{self.units}]")
-        places = {
-            name: [(p.cut, p.risk) if cells else (p.distortion, p.leakage.value) for p in of_it]
-            for name, of_it in curves.items()
-        }
-        most = [max(p.cut, p.distortion) for p in self.points]
-        risks = [max(p.risk, p.leakage.value) for p in self.points]
-        limits = max(1.0, *most), max(self.information, *risks)  # of both pictures
-        floor = self.lower if cells else None
-        draw_curves(places, texts, ax, limits, filled=cells, floor=floor)
+        label_points(ax, marks)
         return ax
+
+    def _draw_bounds(self, ax: Axes) -> None:
+        """Draw the certified frontier, with its band, and the MIUB."""
+        fine = np.linspace(self.within, 1.0, 400)
+        band = "between what is proved and what is achieved"
+        lower, upper = self.lower(fine), self.upper(fine)
+        ax.fill_between(fine, lower, upper, color="0.35", alpha=0.45, lw=0, label=band)
+        ax.plot(fine, upper, color="0.1", lw=1.2)
+        label = "frontier of releases of X's cell, certified"
+        x, values = zip(*((self.within + _budget(s), s.value) for s in self.frontier), strict=True)
+        ax.plot(x, values, ".-", color="0.1", ms=5, lw=1.2, label=label)
+        ax.plot(fine, self.chord(fine), "k--", lw=1.0, label="MIUB: the cell, or the mean")
+
+    def _draw_estimates(self, ax: Axes) -> None:
+        """Draw the QGLB, if there is one."""
+        if not self.gaussian:
+            return
+        label = "QGLB, from estimates of h(W) and Σ"
+        label = "optimum, if Gaussian" if self.entropy is None else label
+        shares = list(self.gaussian)
+        fine = np.linspace(min(shares), max(shares), 400)
+        lower = np.interp(fine, shares, [s.lower for s in self.gaussian.values()])
+        bound = np.where(lower < 0, np.nan, lower)  # it says nothing there
+        ax.plot(fine, bound, "k-.", lw=1.0, label=label)
 
 
 def _budget(solution: Solution) -> float:
     return float(solution.certificate.program.constraints["budget"].bounds(1))
-
-
-# ---- the picture, each point labelled by its setting -------------------------------------
-
-
-def draw_bounds(result: Any, budgets: Sequence[float], ax: Axes) -> None:
-    """Draw the certified frontier of a comparison, with its band, and the MIUB.
-
-    Parameters
-    ----------
-    result : Comparison
-    budgets : sequence of float
-        Distortions of its certified optima beyond ``within``.
-    ax : matplotlib.axes.Axes
-    """
-    fine = np.linspace(result.within, 1.0, 400)
-    band = "between what is proved and what is achieved"
-    ends = result.lower(fine), result.upper(fine)
-    ax.fill_between(fine, *ends, color="0.35", alpha=0.45, lw=0, label=band)
-    ax.plot(fine, result.upper(fine), color="0.1", lw=1.2)
-    label = "frontier of releases of X's cell, certified"
-    values = [s.value for s in result.frontier]
-    x = [result.within + budget for budget in budgets]
-    ax.plot(x, values, ".-", color="0.1", ms=5, lw=1.2, label=label)
-    ax.plot(fine, result.chord(fine), "k--", lw=1.0, label="MIUB: the cell, or the mean")
-
-
-def draw_estimates(result: Any, ax: Axes) -> None:
-    """Draw the QGLB of a comparison, if there is one."""
-    if not result.gaussian:
-        return
-    label = "QGLB, from estimates of h(W) and Σ"
-    label = "optimum, if Gaussian" if result.entropy is None else label
-    shares = list(result.gaussian)
-    fine = np.linspace(min(shares), max(shares), 400)
-    lower = np.interp(fine, shares, [s.lower for s in result.gaussian.values()])
-    bound = np.where(lower < 0, np.nan, lower)  # it says nothing there
-    ax.plot(fine, bound, "k-.", lw=1.0, label=label)
-
-
-def draw_curves(
-    curves: Mapping[str, Sequence[tuple[float, float]]],
-    settings: Mapping[str, Sequence[str]],
-    ax: Axes,
-    limits: tuple[float, float],
-    *,
-    filled: bool = True,
-    floor: Any = None,
-) -> None:
-    """Draw a curve of points for each method, and label every point by its setting.
-
-    Parameters
-    ----------
-    curves : mapping of method to points
-        Distortion and risk.
-    settings : mapping of method to str
-        What to write beside each point.
-    ax : matplotlib.axes.Axes
-    limits : (float, float)
-        The greatest distortion and risk that are to be seen.
-    filled : bool
-        Filled marks, or open ones.
-    floor : callable, optional
-        The least risk at each distortion: points below it are ringed, and the legend says why.
-    """
-    marks, below = [], []
-    for i, (name, points) in enumerate(curves.items()):
-        color, mark = f"C{i % 10}", "osD^v<>P"[i % 8]
-        face = color if filled else "white"
-        ax.plot(*np.array(points).T, mark + "-", ms=5.5, color=color, mfc=face, lw=1.1, label=name)
-        marks += [(x, y, text, color) for (x, y), text in zip(points, settings[name], strict=True)]
-        below += [] if floor is None else [(x, y) for x, y in points if y < float(floor(x))]
-    if below:
-        how: dict[str, Any] = {
-            "ms": 13,
-            "mfc": "none",
-            "mec": "crimson",
-            "mew": 1.2,
-            "label": BELOW,
-        }
-        ax.plot(*np.array(below).T, "o", **how)
-    ax.set_xlim(0.0, limits[0] * 1.03)
-    ax.set_ylim(0.0, limits[1] * 1.06)
-    label_points(ax, marks)
 
 
 def label_points(ax: Axes, marks: Iterable[tuple[float, float, str, str]]) -> None:

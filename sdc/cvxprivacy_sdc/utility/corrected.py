@@ -10,9 +10,10 @@ All arrays are of shape (contexts, letters, …), where letters are whatever is 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,26 +32,25 @@ DUST = 1e-13  # of a mean square, below which a variance is rounding
 UNDETERMINED = 1e-7  # of the greatest entry of f, by which K A f may be off f
 
 
-class Randomisation(Protocol):
-    """What is asked of a channel, and of the PRAM beside it."""
+class Randomisation(ABC):
+    """A channel, or the PRAM beside it, of records that are drawn independently."""
 
+    @abstractmethod
     def expected(self, values: Numbers) -> Numbers:
         """Return K g, the mean of a function of released letters for each original one."""
 
+    @abstractmethod
     def corrected(self, functions: Numbers) -> Numbers:
         """Return A f, the function of released letters that estimates f."""
 
+    @abstractmethod
     def released(self, counts: Numbers) -> Numbers:
         """Return the expected counts of released letters."""
 
     def variance(self, values: Numbers, counts: Numbers) -> Numbers:
         """Return the variance of the sum of a function of released letters."""
-
-
-def _of_independent(how: Randomisation, values: Numbers, counts: Numbers) -> Numbers:
-    """Return the variance of a sum over records that are drawn independently."""
-    spread = _spread(how.expected(values**2), how.expected(values))
-    return np.asarray(np.tensordot(counts, spread, 2))
+        spread = _spread(self.expected(values**2), self.expected(values))
+        return np.asarray(np.tensordot(counts, spread, 2))
 
 
 def _spread(squares: Numbers, means: Numbers) -> Numbers:
@@ -81,7 +81,7 @@ class _Block:
     a: Numbers
 
 
-class Released:
+class Released(Randomisation):
     """The channel that released a table.
 
     Parameters
@@ -141,23 +141,19 @@ class Released:
             before, after = (np.ix_(block.contexts, at) for at in (block.rows, self.columns))
             yield block, before, after
 
-    def _through(self, values: Numbers, *, forth: bool) -> Numbers:
-        """Return K g, or A f."""
-        out = np.zeros_like(values)
-        for block, before, after in self._places():
-            if forth:
-                out[before] = _product(block.k, values[after])
-            else:
-                out[after] = _product(block.a, values[before])
-        return out
-
     def expected(self, values: Numbers) -> Numbers:
         """Return K g."""
-        return self._through(values, forth=True)
+        out = np.zeros_like(values)
+        for block, before, after in self._places():
+            out[before] = _product(block.k, values[after])
+        return out
 
     def corrected(self, functions: Numbers) -> Numbers:
         """Return A f."""
-        return self._through(functions, forth=False)
+        out = np.zeros_like(functions)
+        for block, before, after in self._places():
+            out[after] = _product(block.a, functions[before])
+        return out
 
     def determined(self, functions: Numbers) -> npt.NDArray[np.bool_]:
         """Tell of which functions f the released law determines the sum, whatever the table."""
@@ -200,7 +196,7 @@ class Released:
         sum has Hoeffding's variance (Annals of Mathematical Statistics 22, 1951, 558–566).
         """
         if not self.dealt:
-            return _of_independent(self, values, counts)
+            return super().variance(values, counts)
         total = np.zeros(values.shape[2])
         for block in self.blocks:
             g = values[np.ix_(block.contexts, self.columns)]
@@ -213,7 +209,7 @@ class Released:
         return total
 
 
-class ColumnPram:
+class ColumnPram(Randomisation):
     """PRAM of each column by itself, by invariant matrices, as sdcMicro's ``pram`` makes them.
 
     A column's value stays with probability 1 − μ, or is drawn evenly from all of its values; that
@@ -273,10 +269,6 @@ class ColumnPram:
     def released(self, counts: Numbers) -> Numbers:
         """Return the expected counts of released letters."""
         return self._through([matrix.T for matrix in self.matrices], counts)
-
-    def variance(self, values: Numbers, counts: Numbers) -> Numbers:
-        """Return the variance of the sum of g."""
-        return _of_independent(self, values, counts)
 
 
 def _invariant(margin: Numbers, mixed: float) -> Numbers:

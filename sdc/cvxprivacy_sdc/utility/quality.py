@@ -15,7 +15,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations, combinations_with_replacement
 from numbers import Number
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -567,28 +567,14 @@ class _Pram:
 # ---- the figures -------------------------------------------------------------------------
 
 
-class _Statistic(Protocol):
-    """Figures of one kind, as functions of the counts in cells of any kind."""
-
-    @property
-    def kind(self) -> str: ...
-
-    @property
-    def names(self) -> list[str]: ...
-
-    def values(self, cells: _Cells, counts: Numbers) -> Numbers:
-        """Return the figures, shape (figures,)."""
-
-    def influence(self, cells: _Cells, counts: Numbers) -> Numbers:
-        """Return what one more record of each cell adds, shape (contexts, letters, figures)."""
-
-    def determined(self, cells: _Cells, drawn: Released) -> npt.NDArray[np.bool_]:
-        """Tell which figures the released law determines."""
-
-
 @dataclass(frozen=True, eq=False)
 class _Margin:
-    """Numbers of records of some combinations of values of one or two columns."""
+    """Numbers of records of some combinations of values of one or two columns.
+
+    Like a correlation or a regression, it has figures that are functions of the counts in cells:
+    their ``values``, the ``influence`` of one more record of each cell on them, shape (contexts,
+    letters, figures), and which of them the released law has ``determined``.
+    """
 
     kind: str
     names: list[str]
@@ -681,6 +667,9 @@ class _Regression(_Moments):
         x, y = spread[:, :, :-1], spread[:, :, -1]
         residual = y - x @ beta
         return np.asarray((x * residual[..., None]) @ inverse / counts.sum())
+
+
+_Statistic = _Margin | _Correlation | _Regression
 
 
 def _statistics(table: _Tables) -> Iterator[_Statistic]:

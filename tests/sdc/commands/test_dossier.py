@@ -22,8 +22,7 @@ from cvxprivacy.errors import InputError
 from cvxprivacy_sdc.dossier import report_targets, schema, tradeoff
 from cvxprivacy_sdc.dossier.board import check_facts, release_verdict
 from cvxprivacy_sdc.dossier.facts import dossier_of, statement_rows
-from cvxprivacy_sdc.dossier.first import percent
-from cvxprivacy_sdc.dossier.page import figure, html, letters_svg, mathml, number
+from cvxprivacy_sdc.dossier.page import figure, html, letters_svg, mathml, number, percent
 from cvxprivacy_sdc.dossier.secrecy import Guard, typed_command
 from cvxprivacy_sdc.dossier.tradeoff import curve
 from cvxprivacy_sdc.releases.check import Check
@@ -230,9 +229,9 @@ def test_where_no_table_was_drawn_none_is_judged(here):
     how = ("release", "t.csv", *BOTH[:-2], "--criterion", "KAnonymity=20")
     say(*how, "--criterion", "TCloseness=0.2", "--no-untouched", "--report", "a.json")
     document = loaded("a.json")
-    asked = document["first"]["asked"]
-    assert "KAnonymity(20): it is of a table, and none was drawn: not decided." in asked
-    assert not any("in this table" in line for line in asked)
+    assert document["undecided"] == ["KAnonymity(20)"]
+    assert "KAnonymity(20): it is of a table, and none was drawn: not decided." in text_of(document)
+    assert not any("in this table" in check["standing"] for check in document["checks"])
     assert document["signatures"] == []
 
 
@@ -322,7 +321,6 @@ def test_the_input_is_told_without_folder_and_seed(made, facts):
     assert summary["versions"]["numpy"] == np.__version__
     assert "--seed (kept out)" in summary["command"]
     assert summary["seed"]["given"]
-    assert not summary["seed"]["secret"]
     assert any("without --seed" in line for line in facts["cautions"])
     words = shlex.split(summary["command"].replace("(kept out)", "X"))
     assert words[:3] == ["cvxprivacy", "release", "t.csv"]
@@ -330,9 +328,9 @@ def test_the_input_is_told_without_folder_and_seed(made, facts):
 
 def test_a_seed_that_was_not_typed_is_fresh_and_secret(here):
     say("release", "t.csv", *BOTH, "--no-untouched", "--out", "o.csv", "--report", "a.json")
-    seed = loaded("a.json")["input"]["seed"]
-    assert seed["secret"]
-    assert "fresh" in seed["words"]
+    facts = loaded("a.json")
+    assert not facts["input"]["seed"]["given"]
+    assert "fresh, of 128 bits" in text_of(facts)
 
 
 @pytest.mark.long
@@ -407,7 +405,7 @@ def test_no_heading_stands_over_nothing(facts):
 
 def test_a_page_is_safe_from_what_tables_are_called(facts):
     facts["title"] = 'Release of <script>alert(1)</script>.csv "; } body { display: none'
-    facts["asked"].append("<b>&")
+    facts["undecided"].append("<b>&")
     page = html(facts)
     assert "<script" not in page
     assert "&lt;b&gt;&amp;" in page
@@ -722,8 +720,8 @@ def test_a_board_is_told_that_merging_cost_more_than_was_asked(here):
     text = " ".join(facts["cautions"])
     assert f"budget 0.1: {law} is beyond it, as groups were merged" in text
     assert "by chance" not in text
-    results = {row["name"]: row["value"] for row in facts["found"]}
-    assert float(results[f"Expected distortion, on {law}"]) == pytest.approx(
+    assert facts["figures"]["law"] == law
+    assert facts["figures"]["distortion"] == pytest.approx(
         document["merged"]["distortion"], rel=1e-3
     )
     assert "moves" not in facts["merged"]  # of single records: they stay in the house
@@ -751,14 +749,13 @@ def test_a_weighted_table_is_weighted_throughout(here):
         "--weights", "weight", "--budget", "0.1", "--out", "o.csv", "--report", "a.json",
         "--report", "a.html", "--seed", 1)  # fmt: skip
     facts = loaded("a.json")
-    rows = {row["name"]: row["value"] for row in facts["found"]}
     before, after = facts["uncertainty"]["rows"]
-    assert rows["What the key tells before"].startswith(f"{before['counted']:.4g} ")
+    assert facts["figures"]["before"] == before["counted"]
     released = pd.read_csv("o.csv")
     joint = released.pivot_table(index="ill", columns=["age", "sex"], values="weight",
                                  aggfunc="sum", fill_value=0).to_numpy()  # fmt: skip
     assert after["counted"] == pytest.approx(cpv.information.mutual_information(joint), rel=1e-4)
-    assert rows["What the drawn table tells"].startswith(f"{after['counted']:.4g} ")
+    assert facts["leaks"]["information"]["released"] == after["counted"]
     sizes = sorted(released.groupby(["age", "sex"]).size())
     assert sorted(row["records"] for row in facts["letters"]["rows"]) == sizes  # of records
 
@@ -821,13 +818,13 @@ def test_no_measure_is_of_a_group_of_few(here):
     (check,) = facts["checks"]
     assert check["table"]["value"] is None
     assert check["table"]["groups"] > 0
-    (row,) = (r for r in facts["found"] if r["name"] == "Greatest divergence of a group")
+    (row,) = (row for name, row in by_name.items() if "I1" in name)
     prior = counts.sum() / counts.to_numpy().sum()
     shares = counts.div(counts.sum(axis=1), axis=0)
     divergence = (shares * np.log2(shares.div(prior) + (shares == 0))).sum(axis=1)
     worst = divergence[large.index].max()
     assert worst < divergence.max()
-    assert float(row["value"].split()[0]) == pytest.approx(worst, rel=0.05)
+    assert row["worst"] == pytest.approx(worst, rel=0.05)
 
 
 @pytest.mark.long

@@ -94,7 +94,7 @@ def test_a_report_says_no_more_than_second_moments_prove(here):
         a, b = (np.corrcoef(tax, numbers(name, n))[0, 1] for n in ("income", "rent"))
         c = np.corrcoef(numbers(name, "income"), numbers(name, "rent"))[0, 1]
         shares.append(100 * (a * a + b * b - 2 * a * b * c) / (1 - c * c))
-    lines = " ".join([*(row["line"] for row in facts["first"]["told"]), *facts["first"]["cost"]])
+    lines = board_text(page)
     counted = re.search(r"explain ([\d.]+) % of the variance of tax; .* rent ([\d.]+) %", lines)
     assert [float(share) for share in counted.groups()] == pytest.approx(shares, abs=0.0501)
     off = np.abs(numbers("t.csv", "income") - numbers("o.csv", "income")).mean()

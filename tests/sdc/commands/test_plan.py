@@ -13,7 +13,6 @@ import sys
 import tomllib
 from contextlib import suppress
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -369,6 +368,6 @@ def test_columns_have_names_in_other_languages(hidden, others, idle):
     assert name == hidden
     assert why.startswith("its name says")
     for each in others:
-        leaks = {n: SimpleNamespace(corrected=0.1) for n in columns}
-        named, _ = proposals.knowable([columns[each], columns[idle]], leaks)
+        information = dict.fromkeys(columns, 0.1)
+        named, _ = proposals.knowable([columns[each], columns[idle]], information)
         assert list(named) == [each]

@@ -615,8 +615,8 @@ def test_what_an_encoder_of_w_tells_who_knows_the_key_is_told(merge, here):
         assert "who knows age, sex, of the randomisation after groups were merged: learns" in text
     facts = loaded("a.json")
     assert informed["caution"] in facts["cautions"]
-    first_page = {row["name"]: row["value"] for row in facts["found"]}
-    assert first_page["… to who knows the key itself"].startswith(f"{informed['after']:.4g} bits")
+    assert facts["figures"]["informed"]["after"] == float(f"{informed['after']:.4g}")
+    assert f"{informed['after']:.4g} bits" in Path("a.html").read_text(encoding="utf-8")
     assert "may learn more than from" in Path("a.html").read_text(encoding="utf-8")
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cvxprivacy_sdc.dossier.page import html
 from cvxprivacy_sdc.formats import parquet
 from cvxprivacy_sdc.formats.shuffle import Shuffle
 from cvxprivacy_sdc.formats.table_files import open_table
@@ -207,14 +208,14 @@ def test_the_first_page_says_what_the_order_tells(here):
     printed = say(*args).out
     assert "note: the order of records tells of sex: records next to each other have the" in printed
     facts = loaded("r.json")
-    lines = [*(row["line"] for row in facts["first"]["told"]), *facts["first"]["cost"]]
-    assert any(line.startswith("The order of records tells of sex:") for line in lines)
+    (order,) = facts["leaks"]["orders"]
+    assert order["line"].startswith("the order of records tells of sex:")
     assert facts["verdict"]["may_be_released"] is False
     assert "release it with --shuffle" in facts["verdict"]["words"]
     say(*args, "--shuffle")
     facts = loaded("r.json")
-    lines = [*(row["line"] for row in facts["first"]["told"]), *facts["first"]["cost"]]
-    assert "The order of records: it is random, and secret." in lines
+    assert facts["leaks"]["shuffled"]
+    assert "The order of records: it is random, and secret." in html(facts)
     assert facts["verdict"]["may_be_released"] is True
     assert "--shuffle" in facts["input"]["command"]
 
