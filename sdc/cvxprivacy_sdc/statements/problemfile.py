@@ -170,7 +170,8 @@ class _Reader(TomlFile):
             if name in values:
                 values[name] = self.leakage((name,), values[name])
         problem = self.problem(formulation, values)
-        options = {k: p for k, p in signature(problem.solve).parameters.items() if k != "progress"}
+        options = {k: p for k, p in signature(problem.solve).parameters.items()
+                   if k not in ("progress", "settings")}  # fmt: skip
         settings = self.arguments(("solve",), settings, options)
         paths = self.arguments(("output",), output, _optional("str", *_OUTPUTS))
 
