@@ -815,7 +815,6 @@ def audited(name, code):
     return {entry["criterion"]: (entry["letters"], entry["records"])}
 
 
-@pytest.mark.long
 def test_a_table_that_breaks_what_was_asked_is_told_and_mended(here):
     """Its law does not; an audit of the file counts the same groups, and who joins the rows."""
     how = ("release", "t.csv", *RARE, *ASKED, "--seed", 1)
