@@ -1,8 +1,9 @@
 """The numbers of the package's own methods, to be passed to ``solve``.
 
 They say how an optimum is looked for, never what counts as proved: with other numbers a solve is
-slower, or its enclosure wider.  ``with using(…):`` passes them to all that is solved within, such
-as a frontier, in the same process.
+slower, its enclosure wider, or a program refused for its size, as limits of memory are settings,
+too.  ``with using(…):`` passes them to all that is solved within, such as a frontier, by the same
+thread: workers (``n_jobs``) have the usual ones.
 
 >>> import cvxprivacy as cpv
 >>> from cvxprivacy.settings import InteriorPoint
@@ -69,7 +70,7 @@ def using(settings: Settings | Iterable[Settings]) -> Iterator[None]:
     """Let methods read these settings, of each class the last."""
     passed = dict(_passed.get())
     for one in settings if isinstance(settings, Iterable) else [settings]:
-        if not isinstance(one, Settings):
+        if type(one) not in Settings.__subclasses__():  # of another one no method would ask
             remedy = "pass one or several of cvxprivacy.settings"
             raise InputError("settings", f"a {type(one).__name__}", remedy, value=one)
         passed[type(one)] = one
@@ -108,7 +109,7 @@ class Stages(Settings):
 
 
 class InteriorPoint(Settings):
-    """Settings of the central path.  docs/theory/interior_point.md tells what others cost."""
+    """Settings of the central path.  docs/theory/interior_point.md tells what some others cost."""
 
     most_numbers: int = 500_000_000  # in the blocks of all outputs: 4 GB
     steps: int = 150
@@ -218,6 +219,13 @@ class MirrorDescent(Settings):
     below: float = 1e-10  # … which is this much below the bound
     release_trials: int = 60  # evaluations for the prices of one of these steps
     unused: float = 1e-9  # share of a letter that no round keeps; mass of an unused output
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("calmer", "tenser"):
+            value = getattr(self, name)
+            if not 1 < value <= 10:
+                raise InputError(name, f"{value!r}", "pass a factor from 1 to 10", value=value)
 
 
 class CovariancePath(Settings):

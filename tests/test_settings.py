@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 import cvxprivacy as cpv
-from cvxprivacy.settings import CovariancePath, InteriorPoint, Settings, Stages
+from cvxprivacy.certificates import stored
+from cvxprivacy.programs import channel as programs
+from cvxprivacy.settings import CovariancePath, InteriorPoint, MirrorDescent, Settings, Stages
 from tests.lengths import some_at_length
+from tests.solvers.test_bregman import people, problem_of
 
 EVERY = Settings.__subclasses__()
 SOURCE = cpv.DiscreteSource.from_counts([[9, 2, 1, 3], [1, 4, 8, 2], [2, 3, 1, 6]])
@@ -75,7 +78,21 @@ def test_what_is_out_of_range_is_refused(name, value):
     assert caught.value.argument == name
 
 
-@pytest.mark.parametrize("value", ["steps", {"steps": 3}, 3, [InteriorPoint(), None]])
+@pytest.mark.parametrize("name", ["calmer", "tenser"])
+@pytest.mark.parametrize("value", [1e-3, 1.0, 1e100])
+def test_factors_are_above_one_and_moderate(name, value):
+    with pytest.raises(cpv.InputError, match="from 1 to 10") as caught:
+        MirrorDescent(**{name: value})
+    assert caught.value.argument == name
+
+
+class Mine(InteriorPoint):
+    steps: int = 2
+
+
+@pytest.mark.parametrize(
+    "value", ["steps", {"steps": 3}, 3, [InteriorPoint(), None], Mine(), Settings()]
+)
 def test_what_are_no_settings_is_refused(value):
     with pytest.raises(cpv.InputError, match=r"cvxprivacy\.settings") as caught:
         PROBLEMS["information"].solve(settings=value)
@@ -93,6 +110,7 @@ def hostile(rng):
         for field in fields(method):
             ends = (1e-9, 0.5, 1 - 1e-9) if field.default < 1 else (1e-6, 1.0, 1e6)
             choice = (1, 2, 3) if isinstance(field.default, int) else ends
+            choice = (1 + 1e-9, 1.01, 10.0) if field.name in ("calmer", "tenser") else choice
             if field.name not in ROOM and rng.random() < 0.5:
                 drawn[field.name] = choice[rng.integers(3)]
         yield method(**drawn)
@@ -101,7 +119,17 @@ def hostile(rng):
 @pytest.mark.parametrize("seed", some_at_length(range(12), 3))
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_no_numbers_prove_what_is_false(name, seed):
-    problem = PROBLEMS[name]
+    check(PROBLEMS[name], seed)
+
+
+@pytest.mark.parametrize("seed", some_at_length(range(12), 1))
+def test_no_numbers_of_mirror_descent_prove_what_is_false(seed, monkeypatch):
+    for module in (programs, stored):
+        monkeypatch.setattr(module, "DENSE", 100)
+    check(problem_of(people()), seed)
+
+
+def check(problem, seed):
     truth = problem.solve(certify=False)
     numbers = list(hostile(np.random.default_rng([63, seed])))
     solution = problem.solve(settings=numbers, certify=False, time_limit=5)

@@ -90,9 +90,8 @@ def _anonymous(table: Counts) -> tuple[Alphabet, Cells] | None:
     both = np.tile(masses[:, None], 2)
     law = both if table.integral else both / both.sum()
     names = [f"value {w}" for w in range(len(masses))]  # labels are not known: none is the rule's
-    source = DiscreteSource._of(
-        law, tabulated(law), (names, None, None)
-    )  # no number of records: it is twice
+    # no number of records, which are there twice
+    source = DiscreteSource._of(law, tabulated(law), (names, None, None))
     release = Alphabet(source, apart, units=table.units)
     w, y = np.nonzero(joint[values])
     place = {int(w): atom for atom, w in enumerate(release.w_of[:, 0].tolist())}

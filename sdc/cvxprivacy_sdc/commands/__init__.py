@@ -2,9 +2,9 @@
 
 Exit codes: 0 done; 1 a proof is not verified or not of the problem, or its files are not of one
 set, or a criterion is broken by the table that was drawn or audited; 2 wrong input or usage; 3 no
-release satisfies the constraints, or no merging of a drawn table's groups (--ensure table); 4
-nothing finite could be proved; 5 the release is made, but proved to be optimal only loosely; 70 an
-error of the package; 130 interrupted.
+release satisfies the constraints, or no merging of a drawn table's groups (`release --ensure
+table`, `apply --criterion`); 4 nothing finite could be proved; 5 the release is made, but proved to
+be optimal only loosely; 70 an error of the package; 130 interrupted.
 """
 
 from __future__ import annotations

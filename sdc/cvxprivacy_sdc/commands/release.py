@@ -104,8 +104,8 @@ class Catalogued(shared.Grouped):
 @shared.choice(
     "--prior",
     ["source", "any"],
-    "What an intruder believes of W: the table's own shares, or anything, of which --budget finds "
-    "the least capacity.",
+    "What an intruder believes of W: the table's own shares, or anything; then --budget minimises "
+    "the capacity.",
 )
 @click.option(
     "--ensure",

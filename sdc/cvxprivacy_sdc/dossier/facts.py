@@ -131,7 +131,13 @@ def release_facts(
             seed,
             sequel=sequel is not None,
         ),
-        leaks=leaks(schema, asked.opened, **of_release(document, drawn.audit), **of_order(order)),
+        leaks=leaks(
+            schema,
+            asked.opened,
+            source.records or 0,
+            **of_release(document, drawn.audit),
+            **of_order(order),
+        ),
         undecided=_undecided(checks, criteria),
         cautions=[
             *cautions(document, seed, source, checks, drawn),
@@ -312,7 +318,7 @@ def audit_facts(asked: Asked, audit: Audit, released: str | None, opened: Any) -
         "audit",
         title=f"Audit of {file_name(released or asked.table)}",
         verdict=verdict,
-        leaks=leaks(schema, opened, **counted(audit)),
+        leaks=leaks(schema, opened, source.records or 0, **counted(audit)),
         files=handed_on(verdict, of_released, stay),
         cautions=[
             "the columns that are neither confidential nor key were not measured: what they tell "

@@ -15,17 +15,23 @@ if TYPE_CHECKING:
 
 __all__ = ["counted", "leaks", "of_order", "of_release"]
 
+ROUNDING = 1e-12  # of sums of floats: less information is none
 SHARE_DIGITS = 3  # of a share of the records, off which not every count can be read
 
 
-def leaks(schema: Any, opened: Any, **parts: Any) -> Facts:
-    """Return what is still told: null or empty is what was not counted."""
+def leaks(schema: Any, opened: Any, records: int, **parts: Any) -> Facts:
+    """Return what is still told of so many records: null or empty is what was not counted."""
     named = {*schema.sensitive, *schema.key, *opened.dropped}
     return {
-        "others": len({*opened.header} - named), "explained": [], "gaussian": None, "off": [],
-        "guess": None, "information": None, "smallest": None, "weighted": False, "informed": None,
+        "records": records, "others": len({*opened.header} - named),
+        "explained": [], "gaussian": None, "off": [], "guess": None,
+        "information": None, "smallest": None, "weighted": False, "informed": None,
         "orders": [], "hints": "", "shuffled": False, **parts,
     }  # fmt: skip
+
+
+def _information(value: float) -> Any:
+    return rounded(value) if value > ROUNDING else 0.0
 
 
 def counted(audit: Audit) -> Facts:
@@ -37,8 +43,10 @@ def counted(audit: Audit) -> Facts:
     return {
         "guess": {name: rounded(share, SHARE_DIGITS) for name, share in shares.items()} or None,
         "information": {
-            "counted": True, "units": audit.units, "released": rounded(audit.after.plugin),
-            "original": None if audit.original is audit.released else rounded(audit.before.plugin),
+            "counted": True, "units": audit.units, "released": _information(audit.after.plugin),
+            "original": None
+            if audit.original is audit.released
+            else _information(audit.before.plugin),
             "chance": audit.after.bias >= audit.after.plugin,
         },
         "smallest": round(audit.measures["k"].worst),
@@ -50,8 +58,8 @@ def of_release(document: Mapping[str, Any], audit: Audit | None) -> Facts:
     """Return what a release still tells: as it was counted, else on average; and to whom else."""
     law = {
         "counted": False, "units": document["units"], "chance": False,
-        "released": rounded(document["released_law"]["risk"]),
-        "original": rounded(document["risk_before"]),
+        "released": _information(document["released_law"]["risk"]),
+        "original": _information(document["risk_before"]),
     }  # fmt: skip
     informed = document.get("informed")
     sure = informed and informed.get("table", informed)

@@ -108,7 +108,7 @@ def noise_facts(
             list(solution.notes), seed, sequel=True,
         ),
         leaks=leaks(
-            schema, asked.opened, gaussian={
+            schema, asked.opened, len(frame), gaussian={
                 "units": units, "released": rounded(solution.upper), "original": rounded(before)
             }, **_counted(frame, schema, released), **of_order(order),
         ),

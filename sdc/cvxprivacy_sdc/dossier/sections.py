@@ -37,11 +37,12 @@ SECTIONS: dict[str, tuple[str, Any]] = {
     "undecided": ("Criteria of a table that are not decided, as none was drawn.", names),
     "leaks": (
         "What is still told, counted in the released table where `information.counted`: by the "
-        "best guess, on average, to who knows the key, by orders of "
-        "records; of numbers what straight lines explain, what is told if they are Gaussian, and "
-        "how far they are off. `others` are columns that are neither confidential nor key.",
+        "best guess, on average, to who knows the key, by orders of records; of numbers what "
+        "straight lines explain, what is told if they are Gaussian, and how far they are off. "
+        "`records` are those protected, `others` columns that are neither confidential nor key.",
         {
-            "others": int, "explained": [{"column": str, "released": number, "original": number}],
+            "records": int, "others": int,
+            "explained": [{"column": str, "released": number, "original": number}],
             "gaussian": ({"units": str, "released": number, "original": number}, None),
             "off": [{"column": str, "mean": number}],
             "guess": ({"released": number, "original": number, "nothing": number}, None),

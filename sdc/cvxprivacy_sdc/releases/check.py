@@ -143,8 +143,8 @@ class Check:
     law : float or None
         What the release has under the law, at its worst letter.
     law_holds : bool or None
-        Whether that is within the bound: as is proved, or as is counted where groups were merged
-        or the channel was designed on a part of the records; None where it is not known.
+        Whether that is within the bound: as is proved, or as is counted where groups were merged;
+        None where it is not known.
     table : float or None
         The same of the drawn table, where it has a number.
     holds : bool or None

@@ -116,7 +116,7 @@ def as_options(message: str) -> str:
     command = context.command
     if isinstance(command, Commands) and context.invoked_subcommand:
         command = command.commands[context.invoked_subcommand]
-    options = {p.name: p.opts[0] for p in command.params if isinstance(p, click.Option)} | _OPTIONS
+    options = _OPTIONS | {p.name: p.opts[0] for p in command.params if isinstance(p, click.Option)}
     message = re.sub(r"^(\w+)\[\d+\](?=: [\d,]+ missing values)", r"\1", message)
     message = re.sub(r"^\w+(?=[:\[])", lambda name: options.get(name[0], name[0]), message)
     for python, typed in _PHRASES.items():

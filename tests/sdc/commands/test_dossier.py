@@ -553,6 +553,18 @@ def test_audits_are_judged_alike(here):
     assert facts["verdict"]["may_be_released"] is None
     sizes = pd.read_csv("t.csv").assign(age=lambda t: t["age"] // 10).groupby(["age", "sex"]).size()
     assert sorted(row["records"] for row in facts["letters"]["rows"]) == sorted(sizes)
+    write("fewer.csv", "".join(people().splitlines(keepends=True)[:-9]))
+    say("audit", "t.csv", "fewer.csv", *roles, "--report", "a.json", "--force")
+    assert "ill, in each of 291 records" in text_of(loaded("a.json"))
+
+
+def test_a_key_that_tells_nothing_is_said_to(here):
+    """Its information is a rounding error, of which no share is told."""
+    write("even.csv", "sex,ill\n" + "M,y\nM,n\nF,y\nF,n\n" * 7 + "M,y\nF,y\n" * 3)
+    say("audit", "even.csv", "--sensitive", "ill", "--key", "sex", "--report", "a.json")
+    facts = loaded("a.json")
+    assert facts["leaks"]["information"]["released"] == 0
+    assert "sex tells nothing about ill." in text_of(facts)
 
 
 @pytest.mark.long
