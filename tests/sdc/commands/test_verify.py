@@ -40,7 +40,11 @@ QUESTIONS = [  # what is changed in the problem, and what is different then
     ('"bits"', '"nats"', "units bits, where the problem has nats"),
     ('["ill"]', '["note"]', "atoms of a letter 2, where the problem has 300"),
     ("budget = 0.1\n", "price = 1\n", 'row "budget" is not in the problem'),
-    ("[solve]", '[[criteria]]\nkind = "TCloseness"\nt = 0.5\n[solve]', 'row "t_closeness" is miss'),
+    (
+        "[distortion]",
+        '[[criteria]]\nkind = "TCloseness"\nt = 0.5\n[distortion]',
+        'row "t_closeness" is miss',
+    ),
 ]
 
 
