@@ -97,8 +97,8 @@ class Stages(Settings):
     conic_refused_beyond: int = 2_000_000  # 4 GB
     patience: int = 3  # steps in which a gap that would do is to become a tenth, or at last a half
     stalled: float = 0.95  # … or this, where the value has digits beyond the gap
-    cheap: float = 5e5  # n²m of a program that is followed to a better gap than was asked: …
-    sharp: float = 1e-11  # … this one, in the objective's scale
+    small_work: float = 5e5  # n²m, up to which a program is followed to ``small_gap``
+    small_gap: float = 1e-11  # in the objective's scale, where a larger one was asked for
     margin: float = 0.25  # of a gap that would do, where repair takes some: a step costs less
     interior_points: int = (
         6  # strictly feasible points that are kept, one for every hundredth of the gap
@@ -158,7 +158,7 @@ class EntryGeneration(Settings):
     long: int = 150  # steps after which few entries do not pay, where all are an alternative
     floors: int = 8  # entries of a letter with a floor, at most
     first_gap: float = 1e-3  # of the first round, in terms of that of the steps before it
-    inner_gap: float = 0.1  # of a round, in terms of the last one's (E10); at 0.6 1.7 × the rounds
+    round_gap: float = 0.1  # of a round, in terms of the last one's (E10); at 0.6 1.7 × the rounds
     warm: float = 100.0  # gap from which the last path goes on, in terms of what was missing
     # reduced cost that counts, in terms of the path's gap; at .05 and .2 144 to 146 steps at 742
     # groups of the Adult table, 112 to 114 at 1,160, where it is 146 and 106 now
@@ -166,15 +166,17 @@ class EntryGeneration(Settings):
     share: float = 10.0  # most that a new entry has, in equal shares of its letter (E12)
     tried: int = 3  # steps from a point in which the gap is to halve
     points: int = 12  # of a path, that are kept
-    unmet: float = 15.0  # of a score below the largest: a label that only new entries may meet
+    unmet_score: float = (
+        15.0  # of a score below the largest: a label that only new entries may meet
+    )
     # prices
     chunk: int = 4_000_000  # entries that are priced at once: some 32 MB a table
     massless: float = 0.1  # share of the gap that all outputs judged as massless have in mass
-    deepest: float = 20.0  # of a score below the largest: an output has not met that label
-    crowd: int = 12  # letters that choose one output in a round, besides its own (E11)
-    softest: float = 30.0  # κ of the soft minimum (E6): at first this or 1/shortfall, …
-    sharper: float = 10.0  # … then times this, …
-    sharpest: float = 10.0  # … to this over the tolerance
+    score_depth: float = 20.0  # of a score below the largest: an output has not met that label
+    choosers: int = 12  # letters that choose one output in a round, besides its own (E11)
+    first_sharpness: float = 30.0  # κ of the soft minimum (E6), at least; else 1/shortfall
+    sharpness_factor: float = 10.0  # by which κ rises
+    last_sharpness: float = 10.0  # κ at the end, times the tolerance
     # of (E5) in terms of itself, at which an output that is not cleared is done with; at .03 and .3
     # 132 to 146 steps at 742 groups, 99 to 109 at 1,160
     width: float = 0.1
@@ -194,35 +196,35 @@ class MirrorDescent(Settings):
     gap: float = 3e-4
     high_gap: float = 3e-5  # the same at accuracy="high"
     patience: int = 40  # steps in which the gap is to shrink by a fifth
-    enough: float = 0.3  # of the gap, by which a release that will do is above the lower end
+    release_gap: float = 0.3  # of the gap, by which a release that will do is above the lower end
     release_time: float = 0.4  # share of a time limit that is left for the release
     least_ratio: float = 1e-9  # of a posterior to the reference: the logarithm of 0 has no end
     price_trials: int = 30  # evaluations for the prices of a step, at most: two or three, as a rule
-    easier: float = 1.2  # … and what each of them may be off, in terms of the one before
-    near: float = 5e-3  # share of a bound by which what a step spends may be off it, …
-    cost_of_near: float = 0.05  # … which costs this share of the gap at most, …
-    close: float = 1e-5  # … and by which it may be off anyway
+    trial_growth: float = 1.2  # of what a trial may be off, from one to the next
+    step_tolerance: float = 5e-3  # share of a bound by which what a step spends may be off it
+    step_tolerance_cost: float = 0.05  # most that ``step_tolerance`` may cost, of the gap
+    least_step_tolerance: float = 1e-5  # share of a bound by which a step may be off in any case
     slack: float = 0.01  # of the gap, which a step may miss (B4) by, in terms of its length
     repeats: int = 20  # of a step at most, with gains that rise to 4 times the one before
-    calmer: float = 1.5  # by which a gain falls with each step
-    tenser: float = 1.2  # by which it grows at least
+    gain_decrease: float = 1.5  # by which a gain falls with each step
+    gain_increase: float = 1.2  # by which it grows at least
     # release
     first_entries: int = 48  # of a letter, and as many at popular outputs
     popular: int = 128  # outputs of most mass: where little is told, letters meet at few outputs
     joining: int = 16  # entries, of both kinds, that a letter is given in a round
     joining_share: float = 1e-3  # of a letter, that these have to begin with
     rounds: int = 3  # of joining entries
-    worth: float = 0.05  # of the gap, that another round is to gain
+    round_gain: float = 0.05  # of the gap, that another round is to gain
     release_steps: int = 400  # in a round, at most
     slow: float = 0.02  # of the gap, below which the gain of ten of them ends the round
-    exact: float = 1e-11  # of a bound, by which a release may be off what it aims at, …
-    below: float = 1e-10  # … which is this much below the bound
+    release_tolerance: float = 1e-11  # of a bound, by which a release may be off what it aims at
+    release_margin: float = 1e-10  # of a bound, by which a release aims below it
     release_trials: int = 60  # evaluations for the prices of one of these steps
     unused: float = 1e-9  # share of a letter that no round keeps; mass of an unused output
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("calmer", "tenser"):
+        for name in ("gain_decrease", "gain_increase"):
             value = getattr(self, name)
             if not 1 < value <= 10:
                 raise InputError(name, f"{value!r}", "pass a factor from 1 to 10", value=value)
@@ -236,7 +238,7 @@ class CovariancePath(Settings):
     """
 
     most_numbers: int = 150_000_000  # of a Newton step, which makes three copies: 3.4 GiB
-    inner_gap: int = 20  # times below the gap that certifies: repair and rounding have the rest
+    gap_divisor: int = 20  # times below the gap that certifies: repair and rounding have the rest
     shrink: float = 0.15  # of μ to the next centre; 2,329 steps at 0.01 (up to 31), 5,322 at 0.3
     steps: int = 60  # Newton steps per centre, at most: four times what was measured
     boundary: float = 0.97  # of the way to the boundary of 0 ≼ M ≼ I in one step; as good as 0.9
@@ -245,7 +247,9 @@ class CovariancePath(Settings):
     # The gap is of first order in μ and of second order in the distance from the centre, so that a
     # decrement below this times μ is none (3,367 steps at 1e-6); …
     centred: float = 1e-12
-    nearly: float = 1e-3  # … one below this that no longer halves is the gradient's rounding
+    nearly_centred: float = (
+        1e-3  # … one below this that no longer halves is the gradient's rounding
+    )
 
 
 class SparseRows(Settings):
@@ -254,7 +258,7 @@ class SparseRows(Settings):
     letters: int = 30  # below which a path is as fast
     share: float = 0.2  # of the letters that a row has, on average, at most
     tolerance: float = 1e-10  # of Clarabel
-    room: float = 4.0  # times what rows of ratios need of a constant
+    ratio_factor: float = 4.0  # times what rows of ratios need of a constant
     sweeps: int = 1_000  # in which ratios are made to hold, at most
 
 

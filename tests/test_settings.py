@@ -49,7 +49,7 @@ def steps_of(problem, **options):
 def test_a_method_takes_what_it_is_passed():
     problem, gaussian = PROBLEMS["information"], PROBLEMS["covariance"]
     assert steps_of(problem, settings=InteriorPoint(steps=3)) == 3
-    both = [InteriorPoint(steps=4), Stages(cheap=1.0)]
+    both = [InteriorPoint(steps=4), Stages(small_work=1.0)]
     assert steps_of(problem, settings=both) == 4 < steps_of(problem)
     assert problem.solve(settings=Stages(few_entries_beyond=1)).log[0].startswith("first entries")
     assert steps_of(gaussian, settings=CovariancePath(shrink=0.9)) > steps_of(gaussian)
@@ -78,7 +78,7 @@ def test_what_is_out_of_range_is_refused(name, value):
     assert caught.value.argument == name
 
 
-@pytest.mark.parametrize("name", ["calmer", "tenser"])
+@pytest.mark.parametrize("name", ["gain_decrease", "gain_increase"])
 @pytest.mark.parametrize("value", [1e-3, 1.0, 1e100])
 def test_factors_are_above_one_and_moderate(name, value):
     with pytest.raises(cpv.InputError, match="from 1 to 10") as caught:
@@ -110,7 +110,11 @@ def hostile(rng):
         for field in fields(method):
             ends = (1e-9, 0.5, 1 - 1e-9) if field.default < 1 else (1e-6, 1.0, 1e6)
             choice = (1, 2, 3) if isinstance(field.default, int) else ends
-            choice = (1 + 1e-9, 1.01, 10.0) if field.name in ("calmer", "tenser") else choice
+            choice = (
+                (1 + 1e-9, 1.01, 10.0)
+                if field.name in ("gain_decrease", "gain_increase")
+                else choice
+            )
             if field.name not in ROOM and rng.random() < 0.5:
                 drawn[field.name] = choice[rng.integers(3)]
         yield method(**drawn)

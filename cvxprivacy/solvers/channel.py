@@ -198,7 +198,7 @@ class ChannelTask(Task):
         A nat may be far more than that, where letters are rare or bounds next to those of no use.
         """
         prover, program = self.prover, self.program
-        if prover.status != "certified" or program.n**2 * program.m > self.settings.cheap:
+        if prover.status != "certified" or program.n**2 * program.m > self.settings.small_work:
             return self.settled
         return prover.upper - prover.lower <= TOLERANCE[self.accuracy] * abs(prover.upper)
 
@@ -295,9 +295,9 @@ class ChannelTask(Task):
         slow = len(before) == settings.patience and gap > max(0.1 * before[0], 0.5 * before[-1])
         patient = not (slow and gap <= goal)
         margin = settings.margin if patient and not self.plain else 1.0
-        cheap = program.n**2 * program.m <= settings.cheap
+        cheap = program.n**2 * program.m <= settings.small_work
         if patient and cheap:
-            goal = min(goal, settings.sharp * program.scale)
+            goal = min(goal, settings.small_gap * program.scale)
         if gap <= goal and cheap and not (slow and gap > settings.stalled * before[0]):
             # all that may be more than the value itself
             value = abs(program.attained(iterate.proposal()[0]))

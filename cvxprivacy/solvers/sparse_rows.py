@@ -120,7 +120,7 @@ def raised(program: ChannelProgram, channel: FloatArray) -> FloatArray:
             break
     sums = closed.sum(axis=1)
     off = float(np.ptp(sums) / sums.max()) + 1e-15
-    share = numbers.room * off / (least - 1)
+    share = numbers.ratio_factor * off / (least - 1)
     closed *= (1 - share) / sums.max()
     lacking = 1 - closed.sum(axis=1, keepdims=True)
     return closed + lacking * (program.mass @ closed) / (program.mass @ closed).sum()

@@ -61,7 +61,7 @@ PROBLEMS = list(problems())
 
 
 # all programs begin with few entries, and are followed as those that are large
-ALWAYS = Stages(few_entries_beyond=1, never_refused=1, all_entries_up_to=1, cheap=1.0)
+ALWAYS = Stages(few_entries_beyond=1, never_refused=1, all_entries_up_to=1, small_work=1.0)
 
 
 @pytest.fixture

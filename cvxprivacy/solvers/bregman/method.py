@@ -170,10 +170,14 @@ class Relaxed:
             number += 1
             # what a step spends beyond its bounds is to cost little of the gap; the mean is brought
             # to them, a little of what is missing in each step
-            cheap = settings.cost_of_near * min(gap, _BOUNDLESS) / np.maximum(rates, TINY**0.5)
-            room = np.clip(cheap, settings.close * size, settings.near * size)
+            cheap = (
+                settings.step_tolerance_cost * min(gap, _BOUNDLESS) / np.maximum(rates, TINY**0.5)
+            )
+            room = np.clip(
+                cheap, settings.least_step_tolerance * size, settings.step_tolerance * size
+            )
             aims = self.bounds - np.clip(mean.spent - self.bounds, -room, room)
-            gain = max(gain / settings.calmer, 1.0)
+            gain = max(gain / settings.gain_decrease, 1.0)
             for _ in range(settings.repeats):
                 # γ a² = A + a (B3)
                 step = (1.0 + np.sqrt(1.0 + 4.0 * gain * sums.weight)) / (2.0 * gain)
@@ -187,8 +191,8 @@ class Relaxed:
                 moved = share**2 * self._moved(sums, z, met, chosen, slopes)
                 if not curved > gain * moved + settings.slack * share * gap:  # (B4)
                     break
-                tenser = min(curved / max(moved, TINY) / gain, settings.tenser**8)
-                gain *= max(settings.tenser, tenser)
+                increase = min(curved / max(moved, TINY) / gain, settings.gain_increase**8)
+                gain *= max(settings.gain_increase, increase)
             rates = (met.prices - sums.prices) / step
             sums, z, mean = met, chosen, mixed
             prices = sums.prices / sums.weight
@@ -224,6 +228,6 @@ class Relaxed:
         for k in range(self.settings.price_trials):
             tried = Sums(sums.slopes, sums.weight, search.prices.copy())
             z = self.all.chosen(tried)
-            if search.settled(z.spent - aims, room * self.settings.easier**k, z.answers):
+            if search.settled(z.spent - aims, room * self.settings.trial_growth**k, z.answers):
                 break
         return tried, z

@@ -57,7 +57,7 @@ class Release:
                 break
             self._enlarge()
             self._polish()
-            if before - self.value < self.settings.worth * self.iterate.gap:
+            if before - self.value < self.settings.round_gain * self.iterate.gap:
                 break
         self._thin()
         some, shape = self.some, (self.relaxed.program.n, self.relaxed.program.m)
@@ -75,7 +75,7 @@ class Release:
 
     def _settle(self, weights: FloatArray, prices: FloatArray) -> None:
         """Take the shares that weights choose within the bounds."""
-        self.shares, _ = self._within(self.some, weights, prices, self.settings.exact)
+        self.shares, _ = self._within(self.some, weights, prices, self.settings.release_tolerance)
         self.value = self.relaxed.value(self.some.of(self.shares))
 
     def _within(
@@ -84,7 +84,7 @@ class Release:
         """Return the shares that weights choose at prices that keep the bounds, and these."""
         of, search = self.relaxed, Prices(prices)
         size = of.sizes
-        bounds = of.bounds - self.settings.below * size
+        bounds = of.bounds - self.settings.release_margin * size
         for _ in range(self.settings.release_trials):
             shares = some.law_of(weights - search.prices @ some.costs[1:] / of.smoothness)
             z = some.of(shares)
@@ -101,7 +101,9 @@ class Release:
             share = 2.0 / (k + 2.0)
             mean = some.of((1 - share) * q + share * z)
             g = some.slope(of.slopes(mean.joint)) / (share * of.smoothness)
-            moved, prices = self._within(some, weights - g, self.rates / share, self.settings.close)
+            moved, prices = self._within(
+                some, weights - g, self.rates / share, self.settings.least_step_tolerance
+            )
             mixed = (1 - share) * q + share * moved
             value = of.value(some.of(mixed))
             if value > self.value and k:  # momentum led astray: begin again from what is best
@@ -132,7 +134,7 @@ class Release:
 
     def _thin(self) -> None:
         """Drop the smallest shares, as many as cost next to nothing."""
-        of, exact = self.relaxed, self.settings.exact
+        of, exact = self.relaxed, self.settings.release_tolerance
         for least in _DROPPED:
             kept = self.shares >= least
             few = self._some(self.some.letters[kept], self.some.outputs[kept])

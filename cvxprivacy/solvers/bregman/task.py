@@ -86,7 +86,7 @@ class BregmanTask(Task):
                 self.report(f"all entries in blocks: {iterate.number} steps, infeasible")
                 return
         if relaxed is not None and iterate is not None:
-            enough = max(iterate.lower, least) + self.settings.enough * self.goal
+            enough = max(iterate.lower, least) + self.settings.release_gap * self.goal
             release = Release(relaxed, iterate, enough, lambda: bool(self.watch.stopped))
             if iterate.lower > least:
                 prover.offer_dual(relaxed.dual(iterate.sums))

@@ -150,7 +150,7 @@ class _Path:
             if point is None:
                 raise np.linalg.LinAlgError("no point strictly within the constraints")
             dM, decrement, longest = self._newton(point, mu)
-            stalled = decrement < self.settings.nearly * mu and decrement > previous / 2
+            stalled = decrement < self.settings.nearly_centred * mu and decrement > previous / 2
             if decrement < self.settings.centred * mu or stalled:
                 return
             previous = decrement

@@ -230,7 +230,7 @@ class CovarianceTask(Task):
             self.phase_one()
             if self.prover.status == "infeasible":
                 return True
-        prover, gap = self.prover, self.prover.tolerance / settings.inner_gap
+        prover, gap = self.prover, self.prover.tolerance / settings.gap_divisor
         if (numbers := step_size(self.white)) > settings.most_numbers:
             if self.method == "structured":
                 raise self._too_large("a Newton step", numbers)

@@ -164,13 +164,13 @@ class _WorkingSet:
 
     def stalled(self, wanted: float) -> bool:
         """Tell whether the path got no further, or no closer path is of use."""
-        return self.path[-1].gap > self.inner or self.inner <= self.settings.inner_gap * wanted
+        return self.path[-1].gap > self.inner or self.inner <= self.settings.round_gap * wanted
 
     def enlarge(self, missing: np.ndarray, below: float, gap: float, wanted: float) -> None:
         """Add entries, never dropping any, and tell where and how far the next path goes."""
         self.chosen |= missing
         reached = gap if missing.any() else min(gap, self.path[-1].gap)
-        inner = self.settings.inner_gap
+        inner = self.settings.round_gap
         self.inner = max(min(inner * reached, self.inner), inner * wanted)
         self.scaled = ScaledProgram(self.program, Layout.of(self.chosen))
         wide = self.settings.warm * below * self.program.scale
@@ -218,7 +218,7 @@ def _continued(iterate: Iterate, scaled: ScaledProgram, priced: Sequence[FloatAr
         every[old.outputs] = path
         s = every[new.outputs]
         # the score of a label without mass says nothing once an entry brings it
-        unmet = s < s.max(axis=1, keepdims=True) - settings.unmet
+        unmet = s < s.max(axis=1, keepdims=True) - settings.unmet_score
         scores.append(np.where(unmet, np.maximum(s, log), s))
 
     def point(q: FloatArray, z: FloatArray) -> Point:

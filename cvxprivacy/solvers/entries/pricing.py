@@ -126,7 +126,7 @@ class Pricing:
         heavy = np.cumsum(mass[order]) > little
         massless[layout.outputs[order[heavy]]] = False
         for kept, s in zip(self.scores, x.scores, strict=True):
-            deepest = s.max(axis=1, keepdims=True) - self.settings.deepest
+            deepest = s.max(axis=1, keepdims=True) - self.settings.score_depth
             kept[layout.outputs] = np.maximum(s, deepest)
         return present, massless
 
@@ -187,7 +187,7 @@ class Pricing:
         # of the outputs that are not done with: their places, and where they stand
         rows, scores, current = np.arange(len(outputs)), best, reduced
         active = np.zeros((len(outputs), 0), dtype=np.intp)
-        sharpness = np.maximum(1.0 / np.maximum(-least, tolerance), self.settings.softest)
+        sharpness = np.maximum(1.0 / np.maximum(-least, tolerance), self.settings.first_sharpness)
         for _ in range(self.settings.passes):
             if not len(rows):
                 break
@@ -206,10 +206,10 @@ class Pricing:
                 np.take_along_axis(current, active, axis=1).min(axis=1) <= low + 1.0 / sharpness
             )
             settled = covered & (gain < 0.1 / sharpness)
-            sharpness = np.where(settled, self.settings.sharper * sharpness, sharpness)
+            sharpness = np.where(settled, self.settings.sharpness_factor * sharpness, sharpness)
             width = np.where(most < -tolerance, -self.settings.width * most, tolerance)
             on = (least[rows] < -tolerance) & (most - least[rows] >= width)
-            on &= sharpness < self.settings.sharpest / tolerance
+            on &= sharpness < self.settings.last_sharpness / tolerance
             rows, active, sharpness = rows[on], active[on], sharpness[on]
             current, scores = current[on], [s[on] for s in scores]
         return reduced, best
@@ -347,7 +347,7 @@ def _by_letter(entering: np.ndarray, nearest: FloatArray, choice: np.ndarray) ->
     letters = letters[np.lexsort((nearest[letters], choice[letters]))]
     outputs = choice[letters]
     rank = np.arange(len(outputs)) - np.searchsorted(outputs, outputs)
-    letters = letters[rank < EntryGeneration.current().crowd]
+    letters = letters[rank < EntryGeneration.current().choosers]
     entering[choice[letters], letters] = True
 
 

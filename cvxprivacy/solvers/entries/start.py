@@ -70,7 +70,7 @@ class Start:
     @cached_property
     def _channel(self) -> FloatArray:
         """A release of few entries that is about as good."""
-        enough = self.iterate.lower + MirrorDescent.current().enough * self.iterate.gap
+        enough = self.iterate.lower + MirrorDescent.current().release_gap * self.iterate.gap
         release = Release(self.relaxed, self.iterate, enough, self.stopped)
         channel: FloatArray = release.channel().toarray()
         return channel
