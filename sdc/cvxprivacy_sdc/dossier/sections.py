@@ -29,7 +29,7 @@ SECTIONS: dict[str, tuple[str, Any]] = {
         "What was asked for; `suppress` has the price of a value that is withheld, of all columns "
         "where none is named.",
         {
-            "budget": number, "units": str, "leakage": str, "prior": ("source", "any"),
+            "budget": number, "units": str, "leakage": str, "prior": ("source", "any", None),
             "attributes": [{"column": str, "kind": str, "weight": float}],
             "suppress": [{"column": str, "price": float}],
             "criteria": [{"criterion": str, "asks": str}],

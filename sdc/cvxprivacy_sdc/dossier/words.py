@@ -40,7 +40,7 @@ def asked(data: Mapping[str, Any], criteria: Iterable[Any], schema: Any) -> dict
     return {
         "budget": data.get("budget"), "units": data["units"],
         "leakage": "" if leakage is None else leakage["kind"],
-        "prior": data.get("prior") or "source",
+        "prior": (data.get("prior") or "source") if "budget" in data else None,
         "attributes": [
             {"column": name, "kind": kind, "weight": float(weights.get(name, 1.0))}
             for name, kind in (distortion.get("attributes") or {}).items()

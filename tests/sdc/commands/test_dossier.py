@@ -551,6 +551,7 @@ def test_audits_are_judged_alike(here):
     say("audit", "t.csv", *roles, "--report", "a.json", "--force")
     facts = loaded("a.json")
     assert facts["verdict"]["may_be_released"] is None
+    assert facts["asked"]["prior"] is None
     sizes = pd.read_csv("t.csv").assign(age=lambda t: t["age"] // 10).groupby(["age", "sex"]).size()
     assert sorted(row["records"] for row in facts["letters"]["rows"]) == sorted(sizes)
     write("fewer.csv", "".join(people().splitlines(keepends=True)[:-9]))
