@@ -34,7 +34,6 @@ SWAPPED: dict[type, str] = {
 }  # fmt: skip
 NAMES = {"min": "max", "max": "min", "any": "all", "all": "any", "floor": "ceil", "ceil": "floor"}
 MOST, SECONDS = 400, 240  # tests of one mutant, and how long they may take
-FAILED, TIMED_OUT = 1, -9
 
 
 def between(lines: list[str], left: ast.expr, right: ast.expr, new: str) -> tuple[int, str] | None:
@@ -43,12 +42,11 @@ def between(lines: list[str], left: ast.expr, right: ast.expr, new: str) -> tupl
         return None
     line = lines[right.lineno - 1].encode()
     middle = line[left.end_col_offset : right.col_offset].decode()
-    brackets = middle.replace(middle.strip(" ()"), f" {new} ", 1)
-    if not middle.strip(" ()"):
+    operator = middle.strip(" ()")
+    if not operator:
         return None
-    return right.lineno, (
-        line[: left.end_col_offset].decode() + brackets + line[right.col_offset :].decode()
-    )
+    before, after = line[: left.end_col_offset].decode(), line[right.col_offset :].decode()
+    return right.lineno, before + middle.replace(operator, f" {new} ", 1) + after
 
 
 def mutants(path: Path) -> list[tuple[int, str]]:
@@ -95,7 +93,7 @@ class Coverage:
             " JOIN context ON context.id = line_bits.context_id WHERE file.path = ?"
         )
         found = {
-            name.partition("|")[0]
+            name.rpartition("|")[0]  # of the phase: a name may have a bar of its own
             for name, bits in self.data.execute(query, (str(path),))
             if number // 8 < len(bits) and bits[number // 8] >> number % 8 & 1 and "::" in name
         }
@@ -144,13 +142,14 @@ def tried(mutant: dict[str, str], coverage: Coverage) -> str:
     if not tests:
         return "no test runs it"
     random.Random(mutant["new"]).shuffle(tests)
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests[:MOST]]
+    # as the tree is, all of them are there: else pytest's refusal would count as a kill
+    subprocess.run([*command, "--collect-only"], cwd=ROOT, capture_output=True, check=True)
     text = path.read_text(encoding="utf-8")
     lines = text.splitlines(keepends=True)
     lines[number - 1] = mutant["new"] + "\n"
     path.write_text("".join(lines), encoding="utf-8")
     try:
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider",
-                   "-p", "no:randomly", *tests[:MOST]]  # fmt: skip
         done = subprocess.run(command, cwd=ROOT, capture_output=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:
         return "out of time"

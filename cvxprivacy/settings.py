@@ -100,9 +100,7 @@ class Stages(Settings):
     small_work: float = 5e5  # n²m, up to which a program is followed to ``small_gap``
     small_gap: float = 1e-11  # in the objective's scale, where a larger one was asked for
     margin: float = 0.25  # of a gap that would do, where repair takes some: a step costs less
-    interior_points: int = (
-        6  # strictly feasible points that are kept, one for every hundredth of the gap
-    )
+    interior_points: int = 6  # strictly feasible, that are kept: one for each hundredth of the gap
     stricter: float = 1e-6  # of their spans, by which rows are stricter for channels to mix with
     price_limit: float = 1e5  # of information, in terms of all differences of costs
     unused: float = 1e-6  # mass of an output that is as well without any
@@ -166,9 +164,7 @@ class EntryGeneration(Settings):
     share: float = 10.0  # most that a new entry has, in equal shares of its letter (E12)
     tried: int = 3  # steps from a point in which the gap is to halve
     points: int = 12  # of a path, that are kept
-    unmet_score: float = (
-        15.0  # of a score below the largest: a label that only new entries may meet
-    )
+    unmet_score: float = 15.0  # below the largest: only new entries may meet such a label
     # prices
     chunk: int = 4_000_000  # entries that are priced at once: some 32 MB a table
     massless: float = 0.1  # share of the gap that all outputs judged as massless have in mass
@@ -245,11 +241,9 @@ class CovariancePath(Settings):
     descent: float = 0.25  # of the decrement, that the slope has at a step's end; 11,493 steps at 0
     shortest: float = 1e-12  # share of a Newton step: below it M + t dM is M to nearly all digits
     # The gap is of first order in μ and of second order in the distance from the centre, so that a
-    # decrement below this times μ is none (3,367 steps at 1e-6); …
+    # decrement below this times μ is none (3,367 steps at 1e-6)
     centred: float = 1e-12
-    nearly_centred: float = (
-        1e-3  # … one below this that no longer halves is the gradient's rounding
-    )
+    nearly_centred: float = 1e-3  # a decrement below it that no longer halves is rounding
 
 
 class SparseRows(Settings):

@@ -506,8 +506,7 @@ def _follow(path: Iterator[Candidate], enough: Callable[[Candidate], bool]) -> s
 
 def _points(task: ChannelTask) -> Iterator[Candidate]:
     """Yield points of the path, of a growing set of entries or of all."""
-    settings = Stages.current()
-    program, size = task.program, task.program.n * task.program.m
+    program, settings, size = task.program, task.settings, task.program.n * task.program.m
     if size > settings.few_entries_beyond and entry_generation.suits(program):
         alone = size > settings.all_entries_up_to or not interior.fits(program)
         # to half of the tolerance: a proof of so many entries is made once, and loses a little

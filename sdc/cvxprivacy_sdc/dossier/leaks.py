@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cvxprivacy.leakage import GuessingProbability
 from cvxprivacy_sdc.dossier.provenance import Facts
-from cvxprivacy_sdc.dossier.words import rounded
+from cvxprivacy_sdc.dossier.words import NOTHING, rounded
 
 if TYPE_CHECKING:
     from cvxprivacy_sdc.auditing import Audit
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 __all__ = ["counted", "leaks", "of_order", "of_release"]
 
-ROUNDING = 1e-12  # of sums of floats: less information is none
 SHARE_DIGITS = 3  # of a share of the records, off which not every count can be read
 
 
@@ -31,7 +30,7 @@ def leaks(schema: Any, opened: Any, records: int, **parts: Any) -> Facts:
 
 
 def _information(value: float) -> Any:
-    return rounded(value) if value > ROUNDING else 0.0
+    return rounded(value) if value > NOTHING else 0.0
 
 
 def counted(audit: Audit) -> Facts:

@@ -17,7 +17,7 @@ import numpy as np
 
 from cvxprivacy.style import inline_svg
 from cvxprivacy.text import cells, plain, upwards
-from cvxprivacy_sdc.dossier.words import INFINITE
+from cvxprivacy_sdc.dossier.words import INFINITE, NOTHING
 from cvxprivacy_verifier.wording import many
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["html"]
 
-NOTHING = 1e-12  # in any unit, of sums of floats
 _COUNTED = ("records", "values", "bits")
 SHOWN = 10  # groups in the table; all are in the picture and in the JSON
 _VERDICTS = {True: "May be released", False: "Must not be released", None: "No verdict"}

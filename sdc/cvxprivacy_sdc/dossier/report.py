@@ -11,6 +11,7 @@ from cvxprivacy.model.information import mutual_information
 from cvxprivacy.results.price_bounds import Price
 from cvxprivacy.text import cells, upwards
 from cvxprivacy_sdc.copied.untouched import advised, undoing
+from cvxprivacy_sdc.dossier.words import NOTHING
 from cvxprivacy_sdc.releases.check import lines_of
 from cvxprivacy_sdc.releases.released_law import RANDOMISATION
 from cvxprivacy_sdc.statements.outputs import described
@@ -49,7 +50,6 @@ CONSTANT = (
     "every record is released as one and the same group: the key became a constant, and tells "
     "nothing of anybody"
 )
-_ROUNDED = 1e-12  # what two sums of floats may be apart
 
 
 def proved(solution: Solution) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def report(
     # of the certificate where that is of this law: it has more digits than a sum of floats
     of_key = "information" if "information" in solution.terms else "risk"
     after = float(solution.terms[of_key]) if law.proved else law.risk
-    after = after if after > _ROUNDED else 0.0
+    after = after if after > NOTHING else 0.0
     whatever_prior: dict[str, float] = {}
     informed, to_informed = solution.informed if law.proved else law.informed, {}
     if informed is not None:
@@ -143,7 +143,7 @@ def _warnings(
     notes, (w, x) = [], source.names[:2]
     if source.information(units=solution.units) == 0:
         notes.append(f"{w} is independent of {x}: nothing needs to be changed")
-    elif other and other["leakage"]["before"] <= other["leakage"]["none"] + _ROUNDED:
+    elif other and other["leakage"]["before"] <= other["leakage"]["none"] + NOTHING:
         notes.append(
             f"in {other['leakage']['measure']}, {x} itself tells no more about {w} than no release "
             "does: nothing needs to be changed"

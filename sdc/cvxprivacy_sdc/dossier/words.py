@@ -8,8 +8,9 @@ from typing import Any
 
 from cvxprivacy.text import cells
 
-__all__ = ["INFINITE", "asked", "definitions", "extended", "rounded"]
+__all__ = ["INFINITE", "NOTHING", "asked", "definitions", "extended", "rounded"]
 
+NOTHING = 1e-12  # in any unit: what two sums of floats may be apart
 INFINITE = "infinite"  # which JSON has no number for
 
 
